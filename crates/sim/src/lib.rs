@@ -1,4 +1,4 @@
-//! From a scenario file to a checked plan, a run, and what was measured.
+//! Reads a scenario file, makes a checked plan from it, runs the simulation, and returns the results.
 
 pub mod bench;
 mod build;

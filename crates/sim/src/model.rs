@@ -16,8 +16,10 @@ macro_rules! models {
     (
         $($(#[doc = $help:literal])+ $name:literal => $leaf:ident($type:ty, $parameters:ty)$(, built by $builder:expr)?;)+
     ) => {
-        /// Any component of a fabric. Components stand side by side, and each takes as much space as the largest: large parts are boxed.
-        // With a number of its own each: one in a spare value of a field takes longer to find, at each event.
+        /// Any component of a fabric. Components are stored side by side, and each takes as much space as the largest component. Therefore, large
+        /// parts are boxed.
+        // Each kind has its own discriminant. The compiler could also store the kind in unused values of a field, but decoding it there takes longer
+        // at each event.
         #[derive(Debug)]
         #[repr(u32)]
         pub enum Model {
@@ -58,13 +60,13 @@ macro_rules! models {
             }
 
             /// Passes an event to component `id`.
-            // In each loop over events: a call of its own would save registers once more.
+            // Inlined into each loop over events, because a separate call would save registers once more.
             #[inline(always)]
             pub fn happen(&mut self, id: ComponentId, what: Occurrence<Frame>, world: &mut World<Pcie>) {
                 each!(self, model => pass(model, id, what, world));
             }
 
-            /// Begins to load what an event that comes soon needs, or behind that what the `next` event needs.
+            /// Begins to load the data that a coming event needs. If the event `is_next`, this is the data to which the data loaded before points.
             pub fn prefetch(&self, what: &Occurrence<Frame>, is_next: bool, packets: &Packets) {
                 let action = what.action();
                 if is_next {
@@ -138,7 +140,8 @@ impl Model {
         }
     }
 
-    /// The time of the shortest frame at a port from which frames follow each other, which is one of a PCI Express link. None at other ports.
+    /// The time of the shortest frame at a port whose frames follow each other on the wire, which is a port with a PCI Express link. `None` for other
+    /// ports.
     pub fn shortest_frame(&self, port: u32) -> Option<Span> {
         let mut shortest = None;
         self.each_link(&mut |own, link| {
@@ -149,7 +152,7 @@ impl Model {
         shortest
     }
 
-    /// Whether an event is the turn of a link end that [has nothing but refreshes](LinkEnd::only_refreshes) to send.
+    /// Whether an event is the transmission timer of a link end that [sends only refreshes](LinkEnd::only_refreshes) of flow-control limits.
     pub fn only_refreshes(&self, what: &Occurrence<Frame>, now: Time) -> bool {
         let Action::Expire(timer) = what.action() else {
             return false;
@@ -162,7 +165,7 @@ impl Model {
         only
     }
 
-    /// The component's functions with their registers at `now`, and what its links have recorded.
+    /// The component's functions with their registers at `now`, including the registers for the states that its links have recorded.
     pub fn functions(&self, now: Time) -> Functions {
         let (functions, links): (_, Vec<&LinkEnd>) = match self {
             Model::Host(host) => (host.functions(), host.links().collect()),
@@ -221,7 +224,8 @@ impl Model {
         }
     }
 
-    /// Returns the reason why `flow` makes no request at `now`, or `None` if no requester here has it or it has sent its last one.
+    /// Returns the reason why `flow` makes no request at `now`, or `None` if no requester of this component has the flow, or the flow has sent its
+    /// last request.
     pub fn why(&self, flow: FlowId, now: Time) -> Option<Why> {
         if let Some(host) = self.host() {
             return host.cpu().requester().why(flow, now);
@@ -239,7 +243,7 @@ impl Model {
         }
     }
 
-    /// The time at which an outstanding request of a device times out, of those for which it is woken in the background.
+    /// The time at which an outstanding request of a device times out. Only requests whose time-outs are events in the background count.
     pub fn deadline(&mut self, now: Time) -> Time {
         self.leaf_mut()
             .map_or(Time::NEVER, |leaf| leaf.deadline(now))
@@ -255,7 +259,7 @@ impl Model {
         leaf.is_some_and(|leaf| leaf.add_flow(function, flow))
     }
 
-    /// Gives the end of the link at a port of component `id` a command, which it obeys at once.
+    /// Gives a command to the end of the link at a port of component `id`. The link end carries it out at the present time.
     pub fn command_link(
         &mut self,
         (id, port): (ComponentId, u16),
@@ -268,7 +272,7 @@ impl Model {
             Model::Switch(switch) => {
                 switch.command_link(Port(port), command, &mut world.effects(id));
             }
-            // Cables have no ports that commands reach.
+            // Commands do not apply to cables.
             Model::Controller(_) => {}
             _ => {
                 if let Some(leaf) = self.leaf_mut() {
@@ -278,7 +282,8 @@ impl Model {
         }
     }
 
-    /// Expects that an incident takes the signal from the link at a port at `time`. Only switches have cut-through ports.
+    /// Notifies the component that an incident removes the signal from the link at a port at `time`. Only cut-through ports need this, and only
+    /// switches have these ports.
     pub fn expect_cut(&mut self, port: u16, time: Time) {
         if let Model::Switch(switch) = self {
             switch.expect_cut(Port(port), time);

@@ -19,17 +19,18 @@ const PAYLOAD: u64 = 128;
 /// The payload of each message across a torus, in bytes.
 const MESSAGE: u64 = 256;
 
-/// Keys of links, hosts, switches, devices and controllers that are written, so that a shape is the same when a default changes.
+/// Values of keys of links, hosts, switches, devices and controllers. They are written out, so that a shape stays the same when a default changes.
 const LINKS: &str = "[links]\nspread_spectrum = false\n";
 const HOST: &str = "memory_address_bits = 32\n";
 const CREDIT: &str = "update_fc_share = 0.25\n";
 const PIPELINES: &str = "receive_pipeline_symbols = 0\ntransmit_pipeline_symbols = 0\n";
 
-/// The endpoints below one switch; with the switches below one host, they stay within the 256 buses of a tree.
+/// The number of endpoints below one switch, and of switches below one host. With these numbers, a tree needs at most its 256 buses.
 const PER_SWITCH: usize = 16;
 const SWITCHES_PER_HOST: usize = 4;
 
-/// Memory that all endpoints together write to, again and again: what is measured is the fabric, not this machine's memory.
+/// The bytes of memory to which all endpoints together write again and again. They are few, so that the speed of the fabric is measured, and not the
+/// memory of this machine.
 const MEMORY: u64 = 1 << 20;
 
 /// A fabric of Gen3 x16 links in which `endpoints` endpoints together make `tlps` writes of 128 bytes. If there are several
@@ -87,8 +88,8 @@ pub fn scenario(endpoints: usize, tlps: u64) -> String {
     text
 }
 
-/// A torus of `side` times `side` routers whose user logic sends messages of [`MESSAGE`] bytes to any of them, at half of what its
-/// fibres can carry of this traffic, until they have made some `hops` hops together.
+/// A torus of `side` times `side` routers whose user logic sends messages of [`MESSAGE`] bytes to all routers, at half of the load of this traffic
+/// that the fibres can carry. The messages together make about `hops` hops.
 pub fn torus_scenario(side: u16, hops: u64) -> String {
     let (nodes, side) = (f64::from(side) * f64::from(side), f64::from(side));
     // A frame of 276 bytes takes 9 cycles of 32 bytes at 5 GB/s; uniform traffic loads the fibres of a ring by side / 8.
@@ -151,7 +152,7 @@ pub fn link_ends(simulation: &Simulation) -> Vec<LinkEnd> {
     ends
 }
 
-/// The bytes of any component in the list of components, without those that it points to.
+/// The size of a component in the list of components, in bytes, without the data to which the component points.
 pub const COMPONENT: usize = size_of::<Model>();
 
 fn unstarted(scenario: &str) -> Simulation {

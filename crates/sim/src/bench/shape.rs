@@ -1,4 +1,4 @@
-//! The shapes of `peerlane bench shapes`: fabrics of a fixed form with a fixed amount of work, so that two measurements of a shape compare.
+//! The shapes of `peerlane bench shapes`: fabrics of a fixed form with a fixed amount of work, so that two measurements of a shape can be compared.
 
 use super::PAYLOAD;
 use crate::Simulation;
@@ -18,7 +18,7 @@ pub enum Shape {
 const HOSTS: usize = 16;
 
 impl Shape {
-    /// All shapes, each with its name, in the order of tables.
+    /// All shapes, each with its name, in the order in which tables list them.
     pub const ALL: [(&str, Shape); 8] = [
         ("endpoint", Shape::Endpoints(1)),
         ("endpoints-8", Shape::Endpoints(8)),
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn every_shape_does_its_work() {
         for (name, shape) in Shape::ALL {
-            // The largest fabrics are like smaller ones, and take seconds here.
+            // The largest fabrics are left out, because they take seconds and are similar to smaller ones.
             if matches!(shape, Shape::Endpoints(512..) | Shape::Torus(32)) {
                 continue;
             }
@@ -101,7 +101,7 @@ mod tests {
             let least = match shape {
                 Shape::Endpoints(_) => (1 << 18) / 64,
                 Shape::Torus(_) => (1 << 20) / 64 * 3 / 4,
-                // Over two links at least, in packets of up to 256 bytes.
+                // Each packet has at most 256 bytes and crosses at least two links.
                 Shape::Nics(_) => 240 * 2 * (1 << 17) / 64 / 256,
             };
             assert!(work >= least, "{name}: {work}");

@@ -61,7 +61,7 @@ pub struct WireSample {
     pub payload_bytes: u64,
 }
 
-/// The parts of a run from which samples are taken.
+/// The data of a run from which samples are taken.
 #[derive(Clone, Copy)]
 pub struct Sampled<'a> {
     pub plan: &'a FabricPlan,

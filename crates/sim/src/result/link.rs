@@ -68,7 +68,7 @@ pub struct ChannelResult {
     pub overhead_bytes: u64,
     /// Time that these TLPs have waited for the wire, for credit and for other channels, all together.
     pub waited_ns: f64,
-    /// Time in which the channel had packets to send but credit for none of them: from each such moment until the channel sent its next packet.
+    /// Time in which the channel had packets to send but credit for none of them. Each of these times ends when the channel sends its next packet.
     pub credit_stall_ns: f64,
 }
 

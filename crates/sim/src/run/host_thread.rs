@@ -1,8 +1,8 @@
-//! A host thread whose program runs outside: it gets its next order when it has finished the last one. Between orders it has no program,
-//! and holds no core.
+//! A host thread whose program runs outside the simulation. The thread receives its next order when it has finished the last order. Between orders,
+//! it has no program and occupies no core.
 //!
-//! Simulated time passes only while the thread works or waits. A program uses memory that it shares with devices without an access,
-//! as the bytes are its own, and itself states the time that this takes ([`HostThread::work`]).
+//! Simulated time passes only while the thread works or waits. If a program uses memory that it shares with devices, it reads and writes the bytes
+//! directly, without a simulated access. The program itself states the time that this takes ([`HostThread::work`]).
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::model::Model;
 use crate::run::access::AccessError;
 use crate::run::simulation::{Halt, Simulation};
 
-/// A host thread driven from outside.
+/// A host thread that is controlled from outside the simulation.
 #[derive(Debug)]
 pub struct HostThread {
     host: usize,
@@ -35,12 +35,12 @@ pub enum Until {
     Interrupt,
 }
 
-/// The end of a wait.
+/// The reason why a wait has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
     /// The event has happened.
     Happened,
-    /// The time limit has come.
+    /// The time limit is reached.
     Limit,
     /// No event is left.
     Quiet,
@@ -51,19 +51,20 @@ pub enum Woken {
 /// An order for a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Loads so many bytes from an address across the fabric by one request.
+    /// Loads this number of bytes from an address across the fabric by one request.
     Load(u64, u32),
     /// Stores bytes at an address across the fabric as one posted write.
     Store(u64, Vec<u8>),
     /// Works on the core for a time.
     Work(Span),
-    /// Sleeps until an interrupt with this message comes.
+    /// Sleeps until an interrupt with this message arrives.
     Interrupt(u32),
-    /// Sleeps until a device has written the byte at an address of the host's memory once more than the thread knows.
+    /// Sleeps until a device has written the byte at an address of the host's memory. Each write ends one of these waits, also a write before the
+    /// wait.
     Written(u64),
 }
 
-/// The outcome of an order, shared by both sides, only one of which is at work at a time.
+/// The outcome of an order. The caller and the simulated thread share it; only one of them runs at a time.
 #[derive(Clone, Debug, Default)]
 struct Desk {
     bytes: Arc<Mutex<Option<Vec<u8>>>>,
@@ -71,7 +72,7 @@ struct Desk {
     is_done: Arc<AtomicBool>,
 }
 
-/// Events further away than this are time-outs of answered requests: the fabric is at rest.
+/// If no event is due within this time, the fabric is at rest: later events are time-outs of requests that were completed.
 const REST: Span = Span::from_us(1000);
 
 impl HostThread {
@@ -94,8 +95,8 @@ impl HostThread {
         &self.costs
     }
 
-    /// Loads `len` bytes from `address` across the fabric by one request, while `watch`, called from time to time, allows it. Gives
-    /// all ones if nobody answers.
+    /// Loads `len` bytes from `address` across the fabric by one request, while `watch`, called from time to time, allows it. Returns all ones if
+    /// there is no completion.
     pub fn load(
         &self,
         simulation: &mut Simulation,
@@ -169,8 +170,8 @@ impl HostThread {
         simulation.act(self.host, Model::ask);
     }
 
-    /// Withdraws an order that has not begun, or that waits for an interrupt or a write: it takes no later one from others. Any other order
-    /// is carried out to its end.
+    /// Withdraws an order that has not begun, or that waits for an interrupt or a write. A later interrupt or write is then left to other threads.
+    /// Any other order is carried out to its end.
     pub fn withdraw(&self, simulation: &mut Simulation) {
         self.processor(simulation).withdraw(self.thread);
     }
@@ -193,8 +194,8 @@ impl HostThread {
         self.desk.is_done.load(Ordering::Relaxed)
     }
 
-    /// Waits for an event, at most to `limit`, or until the fabric comes to rest if it was not at rest before, while `watch`, called
-    /// from time to time, allows it.
+    /// Waits for an event, at most until `limit`, while `watch`, called from time to time, allows it. The wait also ends when the fabric is at rest:
+    /// for [`Until::Written`] if there is no limit, and for [`Until::Interrupt`] if the fabric was not at rest before.
     pub fn wait(
         &self,
         simulation: &mut Simulation,
@@ -211,7 +212,7 @@ impl HostThread {
         woken
     }
 
-    /// Waits, while observations that may wait are left.
+    /// Waits. The probes process observations that may wait after the end of this wait.
     fn wait_unheard(
         &self,
         simulation: &mut Simulation,
@@ -222,7 +223,7 @@ impl HostThread {
         let tells_rest = match until {
             Until::Limit => false,
             Until::Written(_) => limit == Time::NEVER,
-            // Once; whoever still waits wants what comes later, too.
+            // `Woken::Quiet` is returned once. A caller that waits again waits for later interrupts.
             Until::Interrupt => !simulation.is_at_rest(),
         };
         let waited = simulation.step_while(limit, watch, |simulation| {
@@ -248,7 +249,7 @@ impl HostThread {
         }
     }
 
-    /// Takes the interrupts that have reached the processor and that no program of the host waits for: message and count.
+    /// Takes the interrupts that have reached the processor and for which no program of the host waits: the message and the count of each.
     pub fn take_interrupts(&self, simulation: &mut Simulation) -> Vec<(u32, u32)> {
         let processor = self.processor(simulation);
         if processor.is_interrupted() {
@@ -265,8 +266,8 @@ impl HostThread {
 }
 
 impl Simulation {
-    /// Lets time pass until one of `threads` has carried out its order, while `watch`, called from time to time, allows it. Gives the
-    /// index of that one; `None` if none ever will.
+    /// Lets time pass until one of `threads` has carried out its order, while `watch`, called from time to time, allows it. Returns the index of this
+    /// thread; `None` if no thread will ever carry out its order.
     pub fn advance(
         &mut self,
         threads: &[&HostThread],
@@ -279,13 +280,13 @@ impl Simulation {
         done.ok()
     }
 
-    /// Whether nothing is under way in the fabric: no packet, and no event soon. Refreshes of limits on an idle link do not count, whether
-    /// they are sent, for a trace, or counted afterwards.
+    /// Whether nothing is under way in the fabric: no packet is in use, and no event is due soon. Refreshes of flow-control limits on an idle link do
+    /// not count, whether they are sent (for a trace) or counted afterwards.
     pub fn is_at_rest(&mut self) -> bool {
         self.packets_in_use() == 0 && self.expects_only_refreshes()
     }
 
-    /// Whether no event is due soon that is not a refresh of limits.
+    /// Whether all events that are due soon are refreshes of flow-control limits.
     fn expects_only_refreshes(&mut self) -> bool {
         let now = self.now();
         let counts = |model: &Model, what: &_| !model.only_refreshes(what, now);
@@ -299,7 +300,7 @@ impl Desk {
     }
 }
 
-/// Carries out an order, whose outcome is put on `desk`; a store occupies the core for `store`.
+/// Carries out an order, and puts its outcome on `desk`. A store occupies the core for `store`.
 async fn carry_out(system: System, order: Order, desk: Desk, store: Span) {
     let mut bytes = Vec::new();
     match order {

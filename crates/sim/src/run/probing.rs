@@ -1,4 +1,4 @@
-//! Probes that somebody gives a simulation for a run: captures, samples, samples of what flows wait for, and checks of coherence.
+//! Probes that a caller adds to a simulation: captures, samples of rates, samples of the causes for which flows wait, and checks of coherence.
 
 use std::fs::File;
 use std::num::NonZeroU64;
@@ -16,7 +16,7 @@ use capture::{Captures, Filter, FilterError, FilterOptions, Format, Pcap, Perfet
 /// A format of captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaptureFormat {
-    /// The packet trace: a JSON object a line.
+    /// The packet trace: one JSON object per line.
     Trace,
     /// A Perfetto trace.
     Perfetto,
@@ -49,7 +49,8 @@ impl CaptureFormat {
 }
 
 impl Simulation {
-    /// Writes what takes a wire from now on, and passes a filter, to `file`. Captures are numbered from 0 in the order of these calls.
+    /// Writes everything that is sent on a wire from now on, and that passes the filter, to `file`. Captures are numbered from 0 in the order of
+    /// these calls.
     pub fn capture(
         &mut self,
         format: CaptureFormat,
@@ -111,7 +112,7 @@ impl Simulation {
         self.halt();
     }
 
-    /// Finds out from now on what flows wait for.
+    /// Samples the causes for which flows wait from now on.
     pub fn watch_waits(&mut self) {
         let waits = Waits::new(&self.plan, self.engine.models());
         self.probes.waits = Some(Box::new(waits));

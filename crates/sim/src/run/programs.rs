@@ -19,14 +19,14 @@ use crate::run::simulation::Simulation;
 use crate::scenario::NodeKind;
 use crate::workload::flow::message;
 
-/// A vector of a function with MSI-X, as software of one's own needs it.
+/// A vector of a function with MSI-X, with the addresses that a user's software needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vector {
     /// Address of the entry of 16 bytes: Message Address, Message Upper Address, Message Data, Vector Control.
     pub entry: u64,
     /// Address of the quadword with the pending bit.
     pub pending: u64,
-    /// Number of the pending bit in it.
+    /// Number of the pending bit in the quadword.
     pub bit: u32,
     /// The message that firmware has assigned to the vector.
     pub message: u32,
@@ -105,7 +105,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Ends the sharing of memory of `host`: the bytes are its own again, and zero.
+    /// Ends the sharing of memory of `host`: the bytes belong to the host alone again, and are zero.
     pub fn unshare(&mut self, host: &str, address: u64, size: u64) -> Result<(), AccessError> {
         let (node, offset) = self.locate(host, address, size)?;
         self.engine.keep_to_one_thread();
@@ -128,8 +128,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// The message that the function of `device` writes to interrupt its host: that in its MSI registers, or that which firmware has
-    /// assigned to the vector of its MSI-X table. `None` while neither is enabled, or if there are fewer vectors.
+    /// The message that the function of `device` writes to interrupt its host: the message in its MSI registers, or the message that firmware has
+    /// assigned to the vector of its MSI-X table. `None` while neither MSI nor MSI-X is enabled, or if there are fewer vectors.
     pub fn interrupt_message(&self, device: &str, vector: u16) -> Result<Option<u32>, AccessError> {
         let node = self.node(device)?;
         let functions = self.model(node).functions(self.now());
@@ -142,7 +142,7 @@ impl Simulation {
         })
     }
 
-    /// Vector `vector` of `function` of `device`: where its entry and its pending bit are, and its message.
+    /// Vector `vector` of `function` of `device`: the addresses of its entry and of its pending bit, and its message.
     pub fn vector(&self, device: &str, vector: u32, function: u8) -> Result<Vector, AccessError> {
         let node = &self.plan().nodes[self.node(device)?];
         let all = node.vectors_of(function);
@@ -168,8 +168,8 @@ impl Simulation {
         Ok(counts.map(<[_]>::to_vec).collect())
     }
 
-    /// First address of `to`, a host, an I/O port or a device below either, for loads and stores of the host `from`: in the window of a
-    /// network interface controller whose crossbar leads to `to`.
+    /// The first address by which loads and stores of the host `from` reach `to`: a host, an I/O port, or a device below one of these. The address is
+    /// in the window of a network interface controller whose crossbar leads to `to`.
     pub fn window(&self, from: &str, to: &str) -> Result<u64, AccessError> {
         let (own, other) = (self.node(from)?, self.node(to)?);
         self.plan()
@@ -178,8 +178,8 @@ impl Simulation {
             .ok_or_else(|| AccessError::NoWindow(from.to_owned(), to.to_owned()))
     }
 
-    /// Opens the given queue pair of each network interface controller, all with the key `key`, for the ranks of one job in this order.
-    /// Gives the place of each rank.
+    /// Opens the given queue pair of each network interface controller, all with the key `key`, for the ranks of one job in this order. Returns the
+    /// configuration of each rank.
     pub fn open_rank_pairs(
         &mut self,
         pairs: &[(&str, (u8, u8))],
@@ -207,7 +207,7 @@ impl Simulation {
             .collect()
     }
 
-    /// Checks that each of these network interface controllers can send to each.
+    /// Checks that each of these network interface controllers can send to each of them.
     fn check_ways(&self, pairs: &[(&str, (u8, u8))]) -> Result<(), AccessError> {
         let places = pairs.iter().map(|(nic, _)| self.attachment(nic));
         let places: Vec<Attachment> = places.collect::<Result<_, _>>()?;
@@ -233,8 +233,9 @@ impl Simulation {
         Ok(self.plan().nodes[root].name.clone())
     }
 
-    /// Opens a queue pair of a network interface controller with the key `key`, as the driver of its host does: with descriptors, rings and
-    /// `entries` buffers, a multiple of 16, in the memory of that host. A pair is the number of a function (0..=7) and a number (0..=3).
+    /// Opens a queue pair of a network interface controller with the key `key`, as the driver of its host does: with descriptors, rings and `entries`
+    /// buffers, a multiple of 16, in the memory of that host. `pair` is the number of a function (0..=7) and the number of the queue pair in it
+    /// (0..=3).
     pub fn open_pair(
         &mut self,
         nic: &str,

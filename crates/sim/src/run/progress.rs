@@ -5,7 +5,7 @@ use kernel::Time;
 use crate::meters::meter::Meter;
 use crate::setup::Plan;
 
-/// The mean of the shares that are done of the workloads, 0 to 1. It is found by reading all of them.
+/// The mean of the completed shares of all workloads, 0 to 1. This function reads all workloads.
 pub(super) fn share_done(plan: &Plan, meter: &Meter, now: Time) -> f64 {
     if let Some(limit) = plan.steady {
         return (now.since(Time::ZERO).as_ns() / (meter.up() + limit).as_ns()).min(1.0);
@@ -15,13 +15,13 @@ pub(super) fn share_done(plan: &Plan, meter: &Meter, now: Time) -> f64 {
     sum / f64::from(count.max(1))
 }
 
-/// The shares of the workloads that are known.
+/// The completed shares of the workloads, as far as they are known.
 fn shares_done(plan: &Plan, meter: &Meter, now: Time) -> impl Iterator<Item = f64> {
     let all = plan.workloads.iter();
     all.filter_map(move |one| one.share_done(meter, now))
 }
 
-/// The time before which no end is expected of the workloads that last for a given time.
+/// The latest end of the workloads that last for a given time.
 pub(super) fn lasts_until(plan: &Plan) -> Time {
     let all = plan.workloads.iter();
     let ends = all.filter_map(|one| one.workload.kind().lasts_until());
@@ -52,7 +52,7 @@ mod tests {
         assert!(simulation.share_done() > 0.999_999);
     }
 
-    /// The share that is done after so many microseconds of a run, and at its end.
+    /// The completed share after `us` microseconds of a run, and at its end.
     fn course(text: &str, us: u64) -> (f64, f64) {
         let plan = Plan::read(text, "work").expect("the scenario is right");
         let mut simulation = Simulation::new(plan);

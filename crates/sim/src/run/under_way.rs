@@ -1,4 +1,5 @@
-//! A simulation driven from outside: accesses begun at one time, and taken once they have ended; calls of device models.
+//! A simulation that is controlled from outside: accesses that begin at one time and whose outcomes are taken when they have ended, and calls of
+//! device models.
 
 use kernel::Time;
 use transaction::Direction;
@@ -11,7 +12,7 @@ use crate::run::simulation::{Halt, Simulation};
 
 impl Simulation {
     /// Makes `requester` write `bytes` to `address` from now on. Returns the number of the access, whose outcome
-    /// [`take_outcomes`](Self::take_outcomes) gives when the last byte has arrived or is lost.
+    /// [`take_outcomes`](Self::take_outcomes) returns when the last byte has arrived or is lost.
     pub fn begin_write(
         &mut self,
         requester: &str,
@@ -67,8 +68,8 @@ impl Simulation {
             .collect()
     }
 
-    /// Lets time pass, at most to `limit`, until an access in flight has ended, one of `threads` has carried out its order, or `noticed`
-    /// returns true, while `watch`, called from time to time, allows it. Returns false if nothing is left to happen before.
+    /// Lets time pass, at most to `limit`, until an access in flight has ended, one of `threads` has carried out its order, or `noticed` returns
+    /// true, while `watch`, called from time to time, allows it. Returns false if no event is left and `limit` is [`Time::NEVER`].
     pub fn advance_to(
         &mut self,
         threads: &[&HostThread],
@@ -90,7 +91,7 @@ impl Simulation {
         !is_quiet || limit < Time::NEVER
     }
 
-    /// Calls the model from outside of `device` now, as its timer with this number does.
+    /// Calls the device model from outside that `device` uses, as if its timer with this number expired now.
     pub fn call_model(&mut self, device: &str, timer: u64) -> Result<(), AccessError> {
         let node = self.node(device)?;
         self.start();

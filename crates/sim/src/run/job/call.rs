@@ -46,7 +46,7 @@ pub enum Call<'a> {
     Send(Letter<'a>),
     /// Receives a message.
     Receive(Wanted),
-    /// Begins to send; [`Job::call`] gives the number of the request.
+    /// Begins to send; [`Job::call`] returns the number of the request.
     BeginSend(Letter<'a>),
     /// Begins to receive.
     BeginReceive(Wanted),
@@ -74,12 +74,12 @@ pub enum Call<'a> {
         /// Numbers of this rank.
         bytes: &'a [u8],
     },
-    /// Allocates a window of so many bytes that all ranks may access. All ranks make this call, which is a barrier. [`Job::call`]
-    /// gives the number of the first rank's window; the numbers of the other ranks follow.
+    /// Allocates a window of this number of bytes that all ranks may access. All ranks make this call, which is a barrier. [`Job::call`] returns the
+    /// number of the first rank's window; the numbers of the other ranks' windows follow.
     Allocate(u64),
     /// Writes bytes to a window.
     Put(Spot, &'a [u8]),
-    /// Reads so many bytes of a window.
+    /// Reads this number of bytes of a window.
     Get(Spot, u64),
     /// Computes for a time.
     Compute(Span),
@@ -96,7 +96,7 @@ pub struct Done {
     pub tag: u32,
     /// Length of the message, after a receive, even if the buffer is shorter.
     pub len: u64,
-    /// Data that the rank has got.
+    /// Data that the rank has received.
     pub bytes: Vec<u8>,
 }
 

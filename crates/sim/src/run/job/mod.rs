@@ -1,7 +1,7 @@
-//! A job whose programs run outside: a rank gets its next call when it has finished the last one.
+//! A job whose programs run outside the simulation. A rank receives its next call when it has finished the last call.
 //!
-//! Time stands still between the end of a call and the next one of the same rank. Bytes are copied to and from the memory of a
-//! rank's host without an access: a program itself states the time that it works on its own memory ([`Call::Compute`]).
+//! Simulated time does not pass between the end of a call and the next call of the same rank. Bytes are copied to and from the memory of a rank's
+//! host without a simulated access. A program itself states the time that it works on its own memory ([`Call::Compute`]).
 
 mod call;
 mod program;
@@ -39,9 +39,9 @@ pub struct Job {
     together: Together,
     /// Windows that ranks have allocated, in groups of one per rank.
     windows: Vec<Option<Window>>,
-    /// Number of times that programs went on, as last seen, and the time when it changed.
+    /// The number of times that programs have run, as last read, and the time when this number changed.
     stirred: (u64, Time),
-    /// Last time that a program had gone on, or that a packet was under way.
+    /// The last time at which a program had run, or a packet was under way.
     moved: Time,
 }
 
@@ -63,8 +63,8 @@ struct Member {
     allocations: usize,
 }
 
-/// Time without a packet under way after which waiting ranks count as stuck. Events alone do not show it: links with errors
-/// update their credit for ever.
+/// Time without a packet under way after which waiting ranks count as stuck. A lack of events cannot show this, because links with errors update
+/// their credit for ever.
 const PATIENCE: Span = Span::from_us(100_000);
 
 /// Time after which waiting ranks count as stuck although packets are under way.
@@ -101,7 +101,7 @@ impl Job {
         })
     }
 
-    /// Makes `rank`, whose last call has ended, begin a call, and gives the number of the request.
+    /// Makes `rank`, whose last call has ended, begin a call, and returns the number of the request.
     pub fn call(
         &mut self,
         simulation: &mut Simulation,
@@ -140,8 +140,8 @@ impl Job {
         Ok(())
     }
 
-    /// Lets time pass until calls of ranks have ended, while `watch`, called from time to time, allows it. Gives the ended calls in
-    /// the order of ranks; nothing if no call will ever end.
+    /// Lets time pass until calls of ranks have ended, while `watch`, called from time to time, allows it. Returns the ended calls in the order of
+    /// ranks, or an empty list if no call will ever end.
     pub fn advance(
         &mut self,
         simulation: &mut Simulation,
@@ -185,7 +185,7 @@ impl Job {
         Ok(self.ranks[rank].bytes(simulation, address, len))
     }
 
-    /// Faults that controllers stopped in requests of the ranks, and their counts; empty unless the message layer is wrong.
+    /// Faults for which controllers have stopped requests of the ranks, and their counts. The list is empty unless the message layer has an error.
     pub fn faults(&self, simulation: &Simulation) -> Result<Vec<(String, u64)>, AccessError> {
         let mut stopped = Vec::new();
         for member in &self.ranks {
@@ -308,7 +308,7 @@ impl Member {
 }
 
 impl Simulation {
-    /// The first queue pair of `nic` that is not open, in a function that no workload and none of `beside` uses.
+    /// The first queue pair of `nic` that is not open, in a function that neither a workload nor a queue pair in `beside` uses.
     fn free_pair(&self, nic: &str, beside: &[QueuePairId]) -> Result<QueuePairId, AccessError> {
         let node = &self.plan().nodes[self.node(nic)?];
         let processor = self.attachment(nic)?.processor;
@@ -346,7 +346,7 @@ impl Simulation {
     }
 }
 
-/// The parameters, with `settings` in place of the defaults.
+/// The parameters of ranks, with `settings` in place of the defaults.
 pub fn parameters<'a>(
     settings: impl IntoIterator<Item = (&'a str, Value<'a>)>,
 ) -> Result<RankParameters, String> {

@@ -40,7 +40,7 @@ pub(super) type Wanted = (Option<usize>, Option<u32>, Item);
 /// The outcome of an order.
 pub(super) type Answer = Result<Option<Status>, Fault>;
 
-/// Exchange between a rank and the outside.
+/// The exchange of orders and answers between a rank and the program outside the simulation.
 #[derive(Debug, Default)]
 pub(super) struct Slot {
     pub(super) order: Option<Order>,
@@ -52,11 +52,11 @@ pub(super) struct Slot {
 pub(super) struct Bell {
     /// Whether an answer has not been taken yet.
     pub(super) rung: AtomicBool,
-    /// Number of times that programs went on.
+    /// The number of times that programs have run.
     pub(super) stirs: AtomicU64,
 }
 
-/// A slot shared by both sides, only one of which is at work at a time.
+/// A slot that a rank and the program outside the simulation share; only one of them runs at a time.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Desk(Arc<Mutex<Slot>>);
 

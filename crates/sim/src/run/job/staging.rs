@@ -1,4 +1,4 @@
-//! Staging of call data: memory of the rank's host that is taken while the call lasts.
+//! Staging of call data: memory of the rank's host that is allocated while the call lasts.
 
 use device::nic::descriptor::Item;
 use kernel::Time;
@@ -13,7 +13,7 @@ use crate::run::simulation::Simulation;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Staged {
     pub(super) taken: Vec<Item>,
-    /// Data that the caller gets at the end.
+    /// Data that the caller receives at the end of the call.
     yields: Yields,
 }
 
@@ -23,7 +23,7 @@ enum Yields {
     Nothing,
     /// All bytes of the item.
     All(Item),
-    /// As many bytes of the item as the message brought.
+    /// As many bytes of the item as the message had.
     Message(Item),
 }
 
@@ -45,7 +45,7 @@ const LONGEST: u64 = 1 << 30;
 const LATEST: Time = Time::from_fs(10_000_000_000_000_000_000);
 
 impl Staged {
-    /// Location of the bytes that the caller gets after a message of `len` bytes.
+    /// Location of the bytes that the caller receives after a message of `len` bytes.
     pub(super) fn yields_of(&self, len: u32) -> Item {
         match self.yields {
             Yields::Nothing => NOTHING,
@@ -59,7 +59,7 @@ impl Staged {
 }
 
 impl Job {
-    /// The order for the program of `rank`, and the number of the request that it begins. `staged` takes memory even if this fails.
+    /// The order for the program of `rank`, and the number of the request that it begins. `staged` may hold memory even if this fails.
     pub(super) fn order(
         &mut self,
         simulation: &mut Simulation,
@@ -115,7 +115,7 @@ impl Job {
             }
             Call::Allocate(size) => {
                 let Item { address, .. } = self.room(simulation, rank, size, staged)?;
-                // It is nobody else's from now on.
+                // The window keeps this memory after the end of the call.
                 staged.taken.clear();
                 let window = Window {
                     rank,
@@ -185,7 +185,7 @@ impl Job {
         Ok(item)
     }
 
-    /// Takes `len` bytes of the memory of `rank`.
+    /// Allocates `len` bytes of the memory of `rank`.
     fn room(
         &self,
         simulation: &mut Simulation,
@@ -212,7 +212,7 @@ impl Job {
         Ok(item)
     }
 
-    /// Registers the window that a rank allocates, and gives the number of the first rank's window.
+    /// Registers the window that a rank allocates, and returns the number of the first rank's window.
     fn open(&mut self, window: Window) -> u32 {
         let size = self.ranks.len();
         let member = &mut self.ranks[window.rank];

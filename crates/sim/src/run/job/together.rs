@@ -8,7 +8,7 @@ use host::ranks::{Number, Operator};
 /// A collective call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Collective {
-    /// Barrier: no rank goes on before all have come.
+    /// Barrier: no rank continues before all ranks have reached it.
     Barrier,
     /// Broadcast of the bytes of one rank to all others.
     Broadcast {
@@ -30,7 +30,7 @@ pub enum Collective {
     Allocate,
 }
 
-/// Collectives that some ranks have called and others have not, in order, with the rank that was first.
+/// Collectives that some ranks have called and others have not, in order, each with the rank that called it first.
 #[derive(Debug, Default)]
 pub(super) struct Together {
     calls: VecDeque<(usize, Collective)>,
@@ -48,7 +48,8 @@ impl Together {
         }
     }
 
-    /// Notes a call of `rank`. An earlier, different call is an error: its number, the first rank, and the collective of that rank.
+    /// Records a call of `rank`. If another rank has made a different call at the same position, returns an error: the position, the first rank that
+    /// called there, and the collective of that rank.
     pub(super) fn call(
         &mut self,
         rank: usize,

@@ -44,7 +44,7 @@ impl Incidents {
         Time::ZERO + up + one.at
     }
 
-    /// Lets the times of incidents count from `up` on, and lets cut-through ports know of those that take the signal from their links.
+    /// Counts the times of incidents from `up` on, and notifies cut-through ports of the incidents that remove the signal from their links.
     pub(in crate::run) fn expect(&mut self, up: Span, plan: &Plan, models: &mut [Model]) {
         self.up = Some(up);
         let all = plan.incidents.iter();

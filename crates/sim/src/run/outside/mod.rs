@@ -1,4 +1,4 @@
-//! The state of what somebody outside the fabric does to it: accesses under way, memory and queue pairs of programs, and incidents.
+//! The state of actions on the fabric from outside: accesses under way, memory and queue pairs of programs, and incidents.
 
 mod in_flight;
 mod incidents;
@@ -18,7 +18,7 @@ pub(crate) struct Outside {
     /// Unused memory of each host.
     pub(super) spare: Vec<Spare>,
     pub(super) opened: Vec<QueuePairId>,
-    /// The accesses that have begun and were not taken.
+    /// The accesses that have begun and whose outcomes were not taken yet.
     pub(super) accesses: Accesses,
     pub(super) incidents: Incidents,
 }

@@ -9,7 +9,7 @@ use crate::plan::Region;
 pub struct Spare {
     /// Free ranges, which are whole pages: the length of each by its first address. No two ranges touch.
     free: BTreeMap<u64, u64>,
-    /// Allocated ranges: the bytes asked for by the first address.
+    /// Allocated ranges: the requested number of bytes of each by its first address.
     taken: BTreeMap<u64, u64>,
 }
 
@@ -25,12 +25,12 @@ impl Spare {
         }
     }
 
-    /// Takes the first free `size` bytes, aligned to a page.
+    /// Allocates the first free `size` bytes, aligned to a page.
     pub fn take(&mut self, size: u64) -> Option<u64> {
         self.take_aligned(size, PAGE)
     }
 
-    /// Takes the first free bytes, `asked` of them, aligned to `alignment`, a power of two.
+    /// Allocates the first free `asked` bytes, aligned to `alignment`, which is a power of two.
     pub fn take_aligned(&mut self, asked: u64, alignment: u64) -> Option<u64> {
         let size = pages(asked)?;
         let start_in = |(base, free): (&u64, &u64)| {

@@ -17,10 +17,10 @@ use crate::setup::Plan;
 use crate::workload::Watchers;
 use capture::Captures;
 
-/// Observations between the one whose meter begins to load and the one that is taken in.
+/// The number of observations from the prefetch of an observation's meter to the processing of this observation.
 const METERS_AHEAD: usize = 3;
 
-/// The most observations that wait to be taken in.
+/// The largest number of observations that may wait to be processed.
 const MOST_WAITING: usize = 32;
 
 #[derive(Debug)]
@@ -35,21 +35,21 @@ pub(crate) struct Probes {
     pub(super) series: Option<Series>,
     /// Samples of the use of wires, from when the links are up.
     pub(super) usage: Option<Series>,
-    /// Whether and until when a run goes on until its flows are measured.
+    /// The end of the run, if it continues until its workloads are measured.
     pub(super) steady: Option<Steady>,
     pub(super) interval: Interval,
-    /// Link ends that have not come up yet.
+    /// The number of link ends that have not come up yet.
     ends_down: usize,
-    /// Whether a circuit, or a model from outside, cannot go on.
+    /// Whether a circuit, or a device model from outside, cannot continue.
     pub(super) has_stopped: bool,
-    /// Whether observations that may wait are left for a while, as within a run.
+    /// Whether observations that may wait are processed later, as during a run.
     may_wait: bool,
-    /// The observations that wait, of earlier times: the first ones of the world's.
+    /// The number of observations of earlier times that wait. They are the first ones in the world's list.
     waiting: usize,
 }
 
 impl Probes {
-    /// The probes of a run of `plan` that it has without anybody asking for them.
+    /// The probes that every run of `plan` has.
     pub(super) fn new(plan: &Plan) -> Self {
         let parts = plan.workloads.iter().map(|one| {
             let is_measured_together = one.workload.kind().is_measured_together();
@@ -79,19 +79,20 @@ impl Probes {
         self.ends_down == 0
     }
 
-    /// Whether the run goes on until its flows are measured, and they are.
+    /// Whether the run continues until its workloads are measured, and they have been measured.
     pub(super) fn are_flows_measured(&self) -> bool {
         self.steady.as_ref().is_some_and(Steady::is_over)
     }
 
-    /// Begins or ends a time in which observations that may wait are left for a while. At its end, those that wait must be delivered.
+    /// Begins (`leaves`) or ends a time in which observations that may wait are processed later. At its end, the waiting observations must be
+    /// delivered.
     pub(super) fn leave_observations(&mut self, leaves: bool, prefetches: bool) {
         self.may_wait = leaves;
         self.meter.count_later(leaves && prefetches);
     }
 
-    /// Whether the probes must take in the observations of this time, the last ones of `all`. The only observation of a time is left for a
-    /// while if it may wait: that a packet was sent changes what nobody reads within a run, and most times have no other observation.
+    /// Whether the probes must process the observations of this time, which are the last ones of `all`. An observation that a packet was sent may
+    /// wait if it is the only one of its time: it changes only measurements that are not read during a run, and most times have no other observation.
     #[inline(always)]
     pub(super) fn has_news(&mut self, all: &[Observed<Observation>], prefetches: bool) -> bool {
         if all.len() == self.waiting {
@@ -113,8 +114,8 @@ impl Probes {
         self.waiting > 0
     }
 
-    /// Takes in the observations of one time, behind those that wait: ordered by component, and within a component as they were made. The
-    /// captures have noted them.
+    /// Processes the waiting observations, and then the observations of one time: ordered by component, and within a component in the order in which
+    /// they were made. The captures have already noted them.
     pub(super) fn take_in(&mut self, all: &mut Vec<Observed<Observation>>) {
         if let Some(captures) = &mut self.captures {
             captures.write_noted();
@@ -144,7 +145,7 @@ impl Probes {
             Observation::Refused { why, .. } => {
                 *self.refusals.entry((told.by.0, why)).or_default() += 1;
             }
-            // A link that trains again comes up once more.
+            // A link that trains again reports once more that it is up.
             Observation::Up { .. } => self.ends_down = self.ends_down.saturating_sub(1),
             Observation::Incident { site, what } => {
                 self.log.add(told.by.0, (site, what), told.at);
@@ -154,7 +155,7 @@ impl Probes {
         }
     }
 
-    /// The reason for which a probe needs one order of all events, if one does.
+    /// The reason why a probe needs a single order of all events, if there is one.
     pub(super) fn need_one_thread(&self) -> Option<&'static str> {
         let captures = self.captures.as_ref();
         if self.watch.is_some() {

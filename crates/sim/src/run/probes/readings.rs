@@ -1,4 +1,5 @@
-//! Readings of the measured interval, samples of the series, and samples of what flows wait for: what is taken while time passes.
+//! The readings and samples that are taken while time passes: readings of the measured interval, samples of the series, and samples of the causes for
+//! which flows wait.
 
 use kernel::Time;
 
@@ -11,7 +12,7 @@ use crate::observe::stores::Stores;
 use crate::setup::Plan;
 
 impl Probes {
-    /// The time of the next reading, sample or look, or [`Time::NEVER`].
+    /// The time of the next reading or sample, or [`Time::NEVER`].
     pub(in crate::run) fn next_reading(&self) -> Time {
         let sample = self.series.as_ref().map_or(Time::NEVER, Series::next);
         let usage = self.usage.as_ref().map_or(Time::NEVER, Series::next);
@@ -20,7 +21,7 @@ impl Probes {
         self.interval.next().min(sample).min(usage).min(look)
     }
 
-    /// Takes the reading, the sample and the look that are due at `due`, before the events of this time.
+    /// Takes the readings and samples that are due at `due`, before the events of this time.
     pub(in crate::run) fn read(
         &mut self,
         due: Time,
@@ -61,7 +62,7 @@ impl Probes {
         }
     }
 
-    /// The view of a run that samples are taken of.
+    /// The data of a run from which samples are taken.
     pub(in crate::run) fn sampled<'a>(
         &'a self,
         plan: &'a Plan,

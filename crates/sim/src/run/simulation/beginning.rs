@@ -29,7 +29,7 @@ impl Simulation {
             self.engine.act(node, Model::start);
         }
         self.deliver();
-        // A link that fails before it is up leaves nothing to wait for.
+        // If a link fails before it is up, no event may be left, which ends the loop.
         while !self.probes.are_links_up()
             && !self.has_stopped()
             && self.now() < Time::ZERO + COMING_UP

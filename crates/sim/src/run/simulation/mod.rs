@@ -1,7 +1,7 @@
 //! A simulation that runs to the end, to a time, or step by step with accesses from outside.
 //!
-//! It has three owners: the [`Engine`] lets components handle events, the [`Probes`] take in what they report, and [`Outside`] is the state of
-//! those who act on the fabric. [`Simulation::run`] is the loop of a run, [`Simulation::step_until`] its only step.
+//! Its state has three owners. The [`Engine`] lets components handle events, the [`Probes`] process the observations that components report, and
+//! [`Outside`] has the state of actions from outside. [`Simulation::run`] is the loop of a run, and [`Simulation::step_until`] is its only step.
 
 mod beginning;
 mod models;
@@ -37,30 +37,30 @@ pub struct Simulation {
     started: bool,
 }
 
-/// The reason why [`Simulation::step_while`] has ended without finding anything.
+/// The reason why [`Simulation::step_while`] has ended without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Halt {
     /// No event is due by the limit.
     Quiet,
-    /// A circuit, or a model from outside, cannot go on.
+    /// A circuit, or a device model from outside, cannot continue.
     Stopped,
-    /// The caller does not go on.
+    /// The caller has ended the wait.
     Left,
 }
 
-/// The most times in a step of a run, of which the probes take in nothing but of the last.
+/// The largest number of times in a step of a run. The probes process only observations of the last of these times.
 const TIMES_UNHEARD: u32 = 8;
 
-/// Steps of a divided fabric between two looks at whether its regions can go on by themselves.
+/// The number of steps of a divided fabric between two checks whether its regions can run on their own threads.
 const STEPS_APART: u32 = 128;
 
 impl Simulation {
-    /// Builds the fabric of the scenario `text`, which messages call `file`. `seed` overrides the scenario's seed.
+    /// Builds the fabric of the scenario `text`. `file` is the name of the scenario in messages. `seed` overrides the scenario's seed.
     pub fn read(text: &str, file: &str, seed: Option<u64>) -> Result<Self, ScenarioError> {
         Self::read_with(text, file, seed, &Models::default())
     }
 
-    /// Builds the fabric of the scenario `text` as [`read`](Self::read) does; its devices may also have the models from outside.
+    /// Builds the fabric of the scenario `text` as [`read`](Self::read) does. Its devices may also use `models`, the models from outside.
     pub fn read_with(
         text: &str,
         file: &str,
@@ -71,7 +71,7 @@ impl Simulation {
         Ok(Self::seeded(plan, seed))
     }
 
-    /// Builds the fabric of a scenario whose keys may be set otherwise than in its text; otherwise as [`read_with`](Self::read_with).
+    /// Builds the fabric of the scenario `written`, as [`read_with`](Self::read_with) does. The values of its keys may differ from its text.
     pub fn of(
         written: &::scenario::Scenario,
         seed: Option<u64>,
@@ -117,7 +117,7 @@ impl Simulation {
         &self.engine.models()[node]
     }
 
-    /// The component of a node, to be changed without an effect on others.
+    /// The component of a node, mutable. A change must have no effect on other components.
     pub(super) fn model_mut(&mut self, node: usize) -> &mut Model {
         &mut self.engine.models_mut()[node]
     }
@@ -153,33 +153,33 @@ impl Simulation {
         wires(&self.plan.fabric, self.engine.models(), self.now())
     }
 
-    /// The incidents so far that software may notice: all but those that links repair by themselves.
+    /// The incidents so far that software may notice. Incidents that links repair by themselves are left out.
     pub fn noticeable_incidents(&self) -> Vec<IncidentResult> {
         noticeable(&self.plan.fabric, &self.probes.log)
     }
 
-    /// The mean of the shares that are done of the workloads, 0 to 1. It is found by reading all of them.
+    /// The mean of the completed shares of all workloads, 0 to 1. This function reads all workloads.
     pub fn share_done(&self) -> f64 {
         progress::share_done(&self.plan, &self.probes.meter, self.now())
     }
 
-    /// Lets [`run`](Self::run) use `count` threads, or as many as the fabric falls into regions, with the same results. Who acts on the
-    /// fabric from outside has one thread from then on.
+    /// Lets [`run`](Self::run) use `count` threads, or as many as the fabric can have regions, with the same results. After an action on the fabric
+    /// from outside, the run has one thread.
     pub fn use_threads(&mut self, count: usize) {
         self.engine.use_threads(count);
     }
 
-    /// Lets [`run`](Self::run) use as many threads as the plan shows to be worth while, with the same results.
+    /// Lets [`run`](Self::run) use as many threads as are worthwhile for the plan, with the same results.
     pub fn choose_threads(&mut self) {
         self.engine.choose_threads();
     }
 
-    /// Starts threads for windows of any number of events, as tests do, whose runs are short.
+    /// Starts threads also for windows with few events. Tests use this, because their runs are short.
     pub fn use_threads_always(&mut self) {
         self.engine.use_threads_always();
     }
 
-    /// The number of threads of the run, and the reason if there are fewer than wished for.
+    /// The number of threads of the run, and the reason if there are fewer than requested.
     pub fn threads(&self) -> (usize, Option<&str>) {
         self.engine.threads()
     }
@@ -189,8 +189,8 @@ impl Simulation {
         self.engine.shares()
     }
 
-    /// Runs until every flow is complete or nothing more can arrive. From time to time `watch` may look at the simulation, and decides
-    /// whether the run goes on.
+    /// Runs until every flow is complete or nothing more can arrive. `watch` is called from time to time, and decides whether the run continues.
+    /// Returns false if `watch` has ended the run.
     pub fn run(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
         self.leave_observations(true);
         let is_over = self.run_on(watch);
@@ -259,7 +259,7 @@ impl Simulation {
         self.run_models(watch)
     }
 
-    /// Runs on until what is foreseen has happened, too.
+    /// Continues to the time of the last observation of a flow, which may have been reported before this time.
     fn run_foreseen(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
         self.end_interval();
         self.pass_until(self.probes.meter.progress(), &mut || true);
@@ -274,7 +274,7 @@ impl Simulation {
         self.probes.meter.open() > 0 || self.has_incidents()
     }
 
-    /// Whether neither an event, a request that is not answered nor an incident is left.
+    /// Whether no event, no outstanding request and no incident is left.
     #[inline(always)]
     fn is_at_end(&mut self) -> bool {
         !self.engine.has_events_here() && self.expects_nothing()
@@ -298,7 +298,7 @@ impl Simulation {
         self.outside.incidents.next(&self.plan)
     }
 
-    /// Handles all events due by `time`, while `watch`, called from time to time, allows it. False when none is left after `time`.
+    /// Handles all events due by `time`, while `watch`, called from time to time, allows it. Returns false if no event is left after `time`.
     pub fn run_until(&mut self, time: Time, watch: &mut dyn FnMut() -> bool) -> bool {
         self.begin_time();
         self.pass_until(time, watch)
@@ -314,8 +314,8 @@ impl Simulation {
         }
     }
 
-    /// Handles the events due by `limit`, until `look`, called before each step, gives something. `watch`, called from time to time,
-    /// decides whether this goes on; it is called after `look`, so that a caller who begins again misses no effect of the last step.
+    /// Handles the events due by `limit`, until `look`, called before each step, returns a value. `watch`, called from time to time, decides whether
+    /// this continues. It is called after `look`, so that a caller that begins again misses no effect of the last step.
     pub(super) fn step_while<T>(
         &mut self,
         limit: Time,
@@ -340,20 +340,20 @@ impl Simulation {
         }
     }
 
-    /// Starts time if it has not started, and handles all events of the next time. False when none is left.
+    /// Starts time if it has not started, and handles all events of the next time. Returns false if no event is left.
     pub fn step(&mut self) -> bool {
         self.begin_time();
         self.step_until(Time::NEVER)
     }
 
-    /// Handles all events of the next time, if it is by `limit`. False when no event is due.
+    /// Handles all events of the next time, if it is by `limit`. Returns false if no event is due.
     pub(super) fn step_until(&mut self, limit: Time) -> bool {
         self.take_step(limit, 1)
     }
 
-    /// The step of every run: handles all events of the next time, if it is by `limit`, and of those after it until the probes take in any
-    /// observation: of at most `times` times. Where time has to halt before, readings are taken or an incident happens; where no event is
-    /// left, an outstanding request times out. False when nothing is due.
+    /// The step of every run. Handles all events of the next time, if this time is not after `limit`, and of the following times until the probes
+    /// process an observation; at most `times` times are handled. If time must halt before, readings are taken or an incident happens. If no event is
+    /// left, an outstanding request times out. Returns false if nothing is due.
     #[inline(always)]
     fn take_step(&mut self, limit: Time, times: u32) -> bool {
         let (plan, probes) = (&self.plan, &mut self.probes);
@@ -389,26 +389,26 @@ impl Simulation {
         }
     }
 
-    /// Moves time to `time`, where no event is due before.
+    /// Moves time to `time`. No event may be due before `time`.
     pub(super) fn pass_to(&mut self, time: Time) {
         self.read_until(time);
         self.engine.pass_to(time);
     }
 
-    /// Handles the first event after the end of patience, which may be the timeout that all wait for. Events of the background do not
+    /// Handles the first event after the end of the patience, which may be the time-out for which all flows wait. Events in the background do not
     /// count, so that all runs of a scenario end at the same time.
     fn step_late(&mut self) {
         let next = self.engine.next_time().min(self.engine.deadline());
         while !self.has_stopped() && self.step_until(next) {}
     }
 
-    /// Starts time, if it has not started, for somebody who acts on the fabric from outside.
+    /// Starts time, if it has not started, for an action on the fabric from outside.
     pub(super) fn start(&mut self) {
         self.engine.keep_to_one_thread();
         self.begin_time();
     }
 
-    /// Runs `act` with a component and its world, and gives what it reports to the probes.
+    /// Runs `act` with a component and its world, and gives the observations that the component reports to the probes.
     pub(super) fn act<T>(
         &mut self,
         node: usize,
@@ -425,7 +425,7 @@ impl Simulation {
         self.end_interval();
     }
 
-    /// Begins or ends a time in which observations that may wait are left for a while.
+    /// Begins (`leaves`) or ends a time in which the probes process observations that may wait later.
     pub(super) fn leave_observations(&mut self, leaves: bool) {
         let prefetches = self.engine.prefetches();
         self.probes.leave_observations(leaves, prefetches);
@@ -434,7 +434,8 @@ impl Simulation {
         }
     }
 
-    /// Ends the measured interval if it ends with the workloads and they are complete, of which the last may be foreseen.
+    /// Ends the measured interval if it ends with the workloads and all workloads are complete. The end of the last workload may be reported before
+    /// its time.
     fn end_interval(&mut self) {
         if self.probes.ends_interval() {
             let until = self.probes.meter.progress().max(self.now());
@@ -443,7 +444,7 @@ impl Simulation {
         }
     }
 
-    /// Takes the readings and samples that are due by `time`, and looks at what flows wait for, before the events of these times.
+    /// Takes all readings and samples that are due by `time`, each before the events of its time.
     fn read_until(&mut self, time: Time) {
         self.engine.deliver_waiting(&mut self.probes);
         let is_due = |due: &Time| *due <= time && time < Time::NEVER;
@@ -455,13 +456,13 @@ impl Simulation {
         self.halt();
     }
 
-    /// Lets time halt before the next reading, sample, look or incident.
+    /// Stops time before the next reading, sample or incident.
     pub(super) fn halt(&mut self) {
         let next = self.probes.next_reading().min(self.next_incident());
         self.engine.halt_before(next);
     }
 
-    /// Whether a circuit, or a model from outside, cannot go on.
+    /// Whether a circuit, or a device model from outside, cannot continue.
     pub fn has_stopped(&self) -> bool {
         self.probes.has_stopped
     }

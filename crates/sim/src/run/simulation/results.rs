@@ -11,8 +11,8 @@ use crate::result::{ErrorCount, RunResult, fibre_buffers, gather, series};
 use crate::workload::Seen;
 
 impl Simulation {
-    /// Free buffer cycles, as the senders know them, and all buffer cycles, for each channel of both directions of every fibre that
-    /// will not be severed.
+    /// For each channel of both directions of every fibre that will not be severed: a name, the number of free buffer cycles according to the sender,
+    /// and the number of all buffer cycles.
     pub fn fibre_buffers(&self) -> Vec<(String, u32, u32)> {
         fibre_buffers(&self.plan, self.models())
     }
@@ -53,7 +53,7 @@ impl Simulation {
         if is_stuck {
             result.standstill = self.standstill(&result.flows);
             let down = self.down();
-            // Packets that wait for a link that is down do not wait for each other.
+            // Packets that wait for a link that is down are not in a deadlock.
             if down.is_empty() {
                 result.standing_packets = self.standing_packets();
             }
@@ -68,7 +68,7 @@ impl Simulation {
         result
     }
 
-    /// The links of which an end has not come up.
+    /// The links with an end that has not come up.
     fn down(&self) -> Vec<String> {
         let ends = link_ends(&self.plan.fabric, self.engine.models());
         let mut down: Vec<String> = ends
@@ -79,7 +79,7 @@ impl Simulation {
         down
     }
 
-    /// The circuits that cannot go on, each with its device, the time and the reason.
+    /// The circuits that cannot continue, each with its device, the time and the reason.
     fn stopped_circuits(&self) -> Vec<String> {
         let nodes = self.plan.nodes.iter().zip(self.engine.models());
         let told = |(node, model): (&NodePlan, &Model)| {

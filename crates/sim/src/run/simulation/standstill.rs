@@ -15,7 +15,7 @@ use crate::result::FlowResult;
 use crate::setup::Plan;
 use crate::workload::Patience;
 
-/// Time for which a program of an incident may wait for one event. Our choice: as long as workloads may stand still, and longer than the
+/// Time for which a program of an incident may wait for one event. Our choice: as long as workloads may make no progress, and longer than the
 /// completion timeouts of hosts, which each end a wait.
 const PATIENCE: Span = Span::from_us(100_000);
 
@@ -57,15 +57,15 @@ fn is_service(header: &Header) -> bool {
     }
 }
 
-/// How long a run may stand still, and whether it has.
+/// The time for which a run may continue without progress, and whether a run has ended because of it.
 #[derive(Debug)]
 pub(super) struct Standstill {
-    /// How long all workloads may stand still, if there are any.
+    /// The time for which all workloads may make no progress, if there are workloads.
     patience: Option<Patience>,
     /// Whether the last run ended because nothing more could arrive.
     pub(super) is_reached: bool,
-    /// An end of patience, and the number of packets made in each region until shortly before it: these stand if they are still there
-    /// at the end. Without numbers, all packets do.
+    /// An end of the patience, and the number of packets that each region had made shortly before it. Packets that were made before this and are
+    /// still in use at the end of the run cannot move any more. Without numbers, this applies to all packets.
     old: (Time, Option<Vec<u64>>),
 }
 
@@ -79,12 +79,12 @@ impl Standstill {
         }
     }
 
-    /// Takes in that each region had `made` this number of packets shortly before `patient`, the end of patience.
+    /// Records the number of packets that each region had `made` shortly before `patient`, the end of the patience.
     pub(super) fn note_old(&mut self, patient: Time, made: Vec<u64>) {
         self.old = (patient, Some(made));
     }
 
-    /// Takes in that the run stands still because no event is left.
+    /// Records that the run has ended without progress, because no event is left.
     pub(super) fn reach_without_events(&mut self) {
         self.is_reached = true;
         self.old.1 = None;
@@ -92,7 +92,8 @@ impl Standstill {
 }
 
 impl Simulation {
-    /// The time until which a run goes on for now, and the end of patience: shortly before that, old packets are counted.
+    /// The time up to which a run continues for now, and the end of the patience. The first time is shortly before the second, until the packets made
+    /// so far have been counted there.
     pub(super) fn limits(&self) -> (Time, Time) {
         let patient = self.patient_until();
         if self.standstill.old.0 == patient {
@@ -107,7 +108,7 @@ impl Simulation {
         self.patience_ends().max(self.awaits_incidents_until())
     }
 
-    /// Time until which all workloads may stand still.
+    /// Time until which all workloads may make no progress.
     fn patience_ends(&self) -> Time {
         let meter = &self.probes.meter;
         match self.standstill.patience {
@@ -117,13 +118,13 @@ impl Simulation {
         }
     }
 
-    /// Whether a host resets devices whose drivers wait for the end of that.
+    /// Whether a host resets devices whose drivers wait for the end of the reset.
     fn is_resetting(&self) -> bool {
         let mut hosts = self.engine.models().iter().filter_map(Model::host);
         hosts.any(|host| host.cpu().is_resetting())
     }
 
-    /// Whether the run waits for the end of a program or of a reset, which the probes do not see.
+    /// Whether the run waits for the end of a program or of a reset. No observation reports these ends.
     pub(super) fn awaits_programs(&self) -> bool {
         let incidents = &self.outside.incidents;
         incidents.has_programs(self.engine.models()) || self.is_resetting()
@@ -167,8 +168,8 @@ impl Simulation {
         until
     }
 
-    /// The number of packets that can no longer move. Packets of services are not counted, nor are recent ones, because services, and
-    /// drivers that poll their device, make packets to the end.
+    /// The number of packets that can no longer move. Packets of services and recent packets do not count, because services, and drivers that poll
+    /// their device, make packets until the end of the run.
     pub(super) fn standing_packets(&self) -> usize {
         let stands = |packet: &Packet| !is_service(packet.header());
         match &self.standstill.old.1 {
@@ -177,7 +178,7 @@ impl Simulation {
         }
     }
 
-    /// Runs on until the models from outside, if there are any, are quiet: no event is left, or for [`PASSAGE`] only services have made
+    /// Continues until the device models from outside, if there are any, are quiet: no event is left, or for [`PASSAGE`] only services have made
     /// packets. Returns false if `watch` has ended the run.
     pub(super) fn run_models(&mut self, watch: &mut dyn FnMut(&Simulation) -> bool) -> bool {
         if !self.engine.has_models_from_outside() {
@@ -258,7 +259,7 @@ impl Simulation {
                 .filter(|one| one.host == node)
                 .map(|one| one.thread)
                 .collect();
-            // A program whose wait has only begun does not stand still.
+            // A program that has waited only for a short time is not listed.
             let all = host.cpu().waits(now);
             let all = all.filter(|(_, wait)| wait.since + PASSAGE <= now);
             for (thread, wait) in all.filter(|(thread, _)| !known.contains(thread)) {

@@ -78,7 +78,7 @@ pub(crate) struct Region {
     gone: Time,
     /// The earliest time that another region had promised to this region at its last stride.
     promised_here: Time,
-    /// The time that this region has promised to each region in the window: no frame from this region arrives before. And the earliest of these
+    /// The time that this region has promised to each region in the window, before which no frame from this region arrives; and the earliest of these
     /// times.
     promised: Vec<Time>,
     least_promised: Time,
