@@ -64,7 +64,7 @@ kernel::choices! {
 }
 
 kernel::parameters! {
-    /// Keys of containment by software: none.
+    /// Containment by software. It has no keys.
     pub struct Containment {}
 }
 

@@ -78,7 +78,7 @@ fn choice(possible: &[u8], key: &str, other: &str) -> String {
 }
 
 kernel::parameters! {
-    /// Keys of a link that is restored: none.
+    /// The restoration of all lanes and rates of a link. It has no keys.
     pub struct Restore {}
 }
 

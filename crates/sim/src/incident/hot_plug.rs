@@ -7,7 +7,7 @@ use link::LinkCommand;
 use super::{Incident, Place, Presence, Scene, Wrong};
 
 kernel::parameters! {
-    /// Keys of a surprise removal: none.
+    /// A surprise removal. It has no keys.
     pub struct Removal {}
 }
 
@@ -71,7 +71,7 @@ impl Incident for Insertion {
 }
 
 kernel::parameters! {
-    /// Keys of an attention button: none.
+    /// A press of an attention button. It has no keys.
     pub struct AttentionButton {}
 }
 

@@ -3,7 +3,7 @@
 use super::{Incident, Place, Scene, Wrong};
 
 kernel::parameters! {
-    /// Keys of a link that software disables: none.
+    /// Software disables a link. The incident has no keys.
     pub struct DisableLink {}
 }
 

@@ -53,7 +53,7 @@ pub enum Presence {
 
 /// A kind of incident.
 pub struct IncidentKind {
-    /// Name in a scenario.
+    /// Name of the kind in a scenario.
     pub name: &'static str,
     /// A sentence that describes the incident, for help texts.
     pub help: &'static str,
@@ -112,7 +112,7 @@ pub(crate) type Any = Arc<dyn Incident>;
 /// The name of the list of incidents in a scenario.
 pub(crate) const SECTION: &str = "incidents";
 
-/// The keys for the structure of an incident.
+/// The keys that incidents of all kinds have.
 pub(crate) fn forms() -> impl Iterator<Item = Row> {
     FORMS.iter().copied().map(of_form).map(|mut row| {
         if row.declaration.key == "what" {
@@ -122,14 +122,14 @@ pub(crate) fn forms() -> impl Iterator<Item = Row> {
     })
 }
 
-/// The keys of all kinds of incidents.
+/// The keys of the single kinds of incidents.
 pub(crate) fn parameters() -> impl Iterator<Item = Row> {
     KINDS
         .iter()
         .flat_map(|kind| Row::of(SECTION, Some(("what", kind.name)), (kind.declarations)()))
 }
 
-/// The form of the section.
+/// The form of the section of incidents in a scenario.
 pub(crate) const FORM: SectionForm = SectionForm {
     name: SECTION,
     shape: Shape::List("incident"),
@@ -137,7 +137,7 @@ pub(crate) const FORM: SectionForm = SectionForm {
 };
 
 ::plan::structure! {
-    /// The keys for the structure of an incident.
+    /// The keys that incidents of all kinds have.
     const FORMS;
     "incidents": {
         /// Name of the incident in the plan.

@@ -45,7 +45,7 @@ const COUNTED_AFTER: usize = 4;
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct FlowMeter {
-    /// Times of the first bit of the first request and the last bit of the last, as sent.
+    /// Times at which the first bit of the first request and the last bit of the last request were sent.
     pub sent: Option<(Time, Time)>,
     /// Arrival times of the first and the last payload.
     pub arrived: Option<(Time, Time)>,
@@ -83,7 +83,7 @@ pub struct FlowMeter {
     unsure: Vec<(u64, u64)>,
     /// The reason for which the first lost packet was dropped.
     pub lost_as: Option<Refusal>,
-    /// Time of the last end of the flow.
+    /// Time at which the flow has ended, for the last time if it was restarted.
     pub ended: Time,
     /// Time of the system call that moves the flow.
     pub called: Option<Time>,
@@ -177,7 +177,7 @@ impl FlowMeter {
         })
     }
 
-    /// Whether every requested byte arrived, was lost or is in doubt, and the system call, if any, has returned.
+    /// Whether every requested byte arrived, was lost, or may have been lost at a severed fibre, and the system call, if any, has returned.
     pub fn is_accounted_for(&self) -> bool {
         let all = self
             .asked

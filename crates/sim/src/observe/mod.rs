@@ -1,4 +1,4 @@
-//! Observation of a run: meters, readings and samples of counters, captures, and the invariants of coherence.
+//! Observation of a run: readings and samples of counters, steady-state rates, the causes for which flows wait, and the log of incidents.
 
 pub mod incidents;
 pub mod interval;

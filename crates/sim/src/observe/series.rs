@@ -29,13 +29,13 @@ pub struct Sample {
     pub at: Time,
     /// Bytes delivered so far of each of the [`columns`].
     pub delivered: Box<[u64]>,
-    /// Both directions of all links and cables.
+    /// The samples of both directions of all links and cables.
     pub links: Box<[LinkSample]>,
-    /// Both directions of all links between sockets.
+    /// The samples of both directions of all links between sockets.
     pub sockets: Box<[WireSample]>,
     /// Time in which the memory of each socket of each host was busy so far.
     pub memories: Box<[Span]>,
-    /// Both directions of all fibres.
+    /// The samples of both directions of all fibres.
     pub fibres: Box<[WireSample]>,
 }
 

@@ -58,7 +58,7 @@ pub struct RunResult {
     /// The interval of the results of links and fibres: the scenario's measured window, or the time from the first start of a workload until the last
     /// one is complete. `None` if the run ended before the interval began.
     pub measured_ns: Option<(f64, f64)>,
-    /// The results of workloads, a list for each list of the scenario.
+    /// The results of workloads: one list for each list of workloads in the scenario.
     #[serde(flatten)]
     pub workloads: WorkloadResults,
     /// Whether the workloads continued until the steady-state rate of each was measured.
@@ -85,10 +85,10 @@ pub struct RunResult {
     /// The log of incidents, in the order of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incidents: Vec<IncidentResult>,
-    /// Number of incidents for which the log has no place.
+    /// Number of incidents that the log left out, because it was full.
     #[serde(skip_serializing_if = "is_default")]
     pub incidents_left_out: u64,
-    /// Packets that ended before their target, by node, and links that did not come up.
+    /// Packets that were dropped before they reached their target, by node, and links that did not come up.
     pub errors: Vec<ErrorCount>,
     /// The first violated invariant of coherence, and its time, if coherence was watched.
     pub incoherence: Option<String>,
@@ -98,7 +98,7 @@ pub struct RunResult {
     /// The time of flows by the causes for which they waited, if the causes were sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<FlowWaits>>,
-    /// Packets that nothing could move at the end: a deadlock.
+    /// The number of packets that could not move any more at the end of the run: a deadlock.
     pub standing_packets: usize,
     /// If the run ended because it made no progress: the programs and flows that had not ended, each with the event that it waits for and
     /// the time from which it has waited.
@@ -116,10 +116,10 @@ impl Deref for RunResult {
     }
 }
 
-/// Packets that ended before their target, or a link that did not come up.
+/// Packets that were dropped before they reached their target, or a link that did not come up.
 #[derive(Clone, Debug, Serialize)]
 pub struct ErrorCount {
-    /// The node that ended the packets, or the link.
+    /// The node that dropped the packets, or the link.
     #[serde(rename = "where")]
     pub place: String,
     /// Reason, in the words of the specification.
@@ -128,7 +128,7 @@ pub struct ErrorCount {
     pub count: u64,
 }
 
-/// Packets that ended before their target, counted by node and reason.
+/// The numbers of packets that were dropped before they reached their target, by node and reason.
 pub type Refusals = BTreeMap<(u32, Refusal), u64>;
 
 /// Gathers the outcome of a run. `bounds` are the readings at both bounds of its measured interval, and `samples` the

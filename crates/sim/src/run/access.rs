@@ -28,16 +28,16 @@ pub enum AccessError {
     NoSuchNode {
         /// The wrong name.
         name: String,
-        /// The most similar name, or a list of all.
+        /// The most similar name, or a list of all names.
         advice: String,
     },
-    /// Switches and reflectors make no requests.
+    /// The node makes no requests. It is a switch or a reflector, for example.
     #[error("{0} makes no requests of its own; name a host or a dma device")]
     NoRequester(String),
-    /// Switches hold no bytes.
+    /// The node has no memory. It is a switch, for example.
     #[error("{0} has no memory")]
     NoMemory(String),
-    /// A model from outside holds the bytes of its device.
+    /// The registers of the device belong to its model from outside.
     #[error(
         "the registers of {0} belong to its model; read and write them as a host, or ask the model"
     )]
@@ -66,7 +66,7 @@ pub enum AccessError {
     /// The read is too long.
     #[error("{0} bytes are too many for one read; ask for 1 GiB at most")]
     TooLong(u64),
-    /// Only some devices have queue pairs.
+    /// The node has no queue pairs, because it is not a network interface controller.
     #[error("{0} is not a network interface controller; name a device with model = \"nic\"")]
     NoNic(String),
     /// Loads and stores reach only nodes at the same controller or at controllers joined to it.
@@ -74,15 +74,15 @@ pub enum AccessError {
         "{0} does not reach {1} by loads and stores; join both by network interface controllers (nic) of one controller or of joined ones"
     )]
     NoWindow(String, String),
-    /// The device has fewer functions.
+    /// The device has no function with this number.
     #[error("function {1} of {0}: virtual_functions is {2}; use 0 to {2}, or write a larger one")]
     NoFunction(String, u8, usize),
-    /// Workloads and ranks use all functions.
+    /// Workloads and ranks use all functions of the device.
     #[error(
         "no function of {0} is left: workloads of the scenario or other ranks use them; write a larger virtual_functions for it, or fewer flows"
     )]
     NoFunctionLeft(String),
-    /// Packets between two controllers go over cables only.
+    /// No cables lead from the first controller to the second.
     #[error(
         "no cables lead from the controller of {0} to that of {1}; write [[cables]] between them"
     )]
@@ -103,26 +103,26 @@ pub enum AccessError {
         "function {1} of {0} has no MSI-X table; write msix_vectors for {0}, or a larger virtual_functions"
     )]
     NoVectors(String, u8),
-    /// The function has fewer vectors.
+    /// The function has no vector with this number.
     #[error(
         "vector {1} of {0}: msix_vectors is {2}; use 0 to {last}, or write a larger one",
         last = .2 - 1
     )]
     NoVector(String, u32, u16),
-    /// Only FPGA cards have a slot.
+    /// The node has no slot, because it is not an FPGA card.
     #[error(
         "{0} has no slot for an accelerator functional unit; name a device with model = \"fpga-card\""
     )]
     NoSlot(String),
-    /// The card has fewer slots.
+    /// The card has no slot with this number.
     #[error(
         "{0} has no slot {1}, because it has slots = {2}, counted from 0; name another one, or set slots of {0} to a larger number"
     )]
     NoSuchSlot(String, usize, usize),
-    /// Only hosts have processors.
+    /// The node has no processor, because it is not a host.
     #[error("{0} has no processor; name a host")]
     NoProcessor(String),
-    /// A register is 1, 2 or 4 aligned bytes of a configuration space.
+    /// The bytes are not a register of a configuration space: 1, 2 or 4 aligned bytes.
     #[error("{1} bytes at {0:#x} are no register; ask for 1, 2 or 4 aligned bytes below 0x1000")]
     NoRegister(u64, u64),
     /// The value has more bytes than the register.

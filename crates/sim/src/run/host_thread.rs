@@ -68,7 +68,7 @@ pub enum Order {
 #[derive(Clone, Debug, Default)]
 struct Desk {
     bytes: Arc<Mutex<Option<Vec<u8>>>>,
-    /// Whether an order is done and its bytes are not taken.
+    /// Whether an order has been carried out and its bytes were not taken yet.
     is_done: Arc<AtomicBool>,
 }
 
@@ -119,7 +119,7 @@ impl HostThread {
         Ok(word.map_or(u64::MAX, |word| u64::from_le_bytes(*word)))
     }
 
-    /// Stores `bytes` at `address` across the fabric as one posted write. Time passes until the core can go on.
+    /// Stores `bytes` at `address` across the fabric as one posted write. Time passes until the core can continue.
     pub fn store(
         &self,
         simulation: &mut Simulation,

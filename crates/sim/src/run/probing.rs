@@ -86,7 +86,7 @@ impl Simulation {
         })
     }
 
-    /// Writes the records of all captures so far to their files. The captures go on.
+    /// Writes the records of all captures so far to their files. The captures continue.
     pub fn flush_captures(&mut self) {
         if let Some(captures) = &mut self.probes.captures {
             captures.flush(self.engine.now());

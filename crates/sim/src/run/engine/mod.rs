@@ -181,8 +181,7 @@ impl Engine {
         })
     }
 
-    /// The time at which the next outstanding request times out, if nothing else is left to happen before; [`Time::NEVER`] if no
-    /// request is outstanding.
+    /// The time at which the next outstanding request times out, if no other event happens before; [`Time::NEVER`] if no request is outstanding.
     pub(super) fn deadline(&mut self) -> Time {
         let now = self.world.now();
         let all = self.models.iter_mut().map(|model| model.deadline(now));
@@ -197,7 +196,7 @@ impl Engine {
     /// Handles all events of the earliest time that has events, if this time is not after `limit` and is before the halt. Continues with the
     /// following times, until the probes process an observation; at most `times` times are handled. Returns false if no event is due.
     ///
-    /// Probes take in the observations of one time together, so that the order in which components ran does not matter.
+    /// The probes process the observations of one time together, so that the order in which components ran does not matter.
     #[inline(always)]
     pub(super) fn advance(
         &mut self,

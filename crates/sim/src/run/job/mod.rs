@@ -70,7 +70,7 @@ const PATIENCE: Span = Span::from_us(100_000);
 /// Time after which waiting ranks count as stuck although packets are under way.
 const PATIENCE_WITH_PACKETS: Span = Span::from_us(10_000_000);
 
-/// Base of the keys of jobs.
+/// The base of the keys of jobs. The key of a job is this base plus the number of queue pairs that were opened before.
 const KEYS: u16 = 0x7a00;
 
 impl Job {

@@ -7,7 +7,7 @@ use crate::plan::Region;
 /// The memory of a host for programs.
 #[derive(Clone, Debug, Default)]
 pub struct Spare {
-    /// Free ranges, which are whole pages: the length of each by its first address. No two ranges touch.
+    /// Free ranges, which are whole pages: the length of each by its first address. No two ranges are adjacent.
     free: BTreeMap<u64, u64>,
     /// Allocated ranges: the requested number of bytes of each by its first address.
     taken: BTreeMap<u64, u64>,

@@ -119,7 +119,7 @@ impl Probes {
     pub(super) fn take_in(&mut self, all: &mut Vec<Observed<Observation>>) {
         if let Some(captures) = &mut self.captures {
             captures.write_noted();
-            // The other probes have no use for details.
+            // The other probes do not use details.
             all.retain(|told| !told.what.is_detail());
         }
         let of_this_time = &mut all[self.waiting..];

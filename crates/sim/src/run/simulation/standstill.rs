@@ -22,14 +22,13 @@ const PATIENCE: Span = Span::from_us(100_000);
 /// Number of times that a program of an incident may run. Our choice: more than it takes to write all registers of 1,000 functions.
 const MOST_STEPS: u32 = 200_000;
 
-/// Largest number of events from the last incident to the end of the programs of incidents: the first for each link or fibre, the second
-/// for each packet that is made. Our choice: a link with a bit error rate of 1e-4 has 25 events a microsecond; a packet has some ten on
-/// each hop.
+/// Largest number of events from the last incident to the end of the programs of incidents: the first number is for each link or fibre, the second
+/// for each packet that is made. Our choice: a link with a bit error rate of 1e-4 has 25 events a microsecond; a packet has some ten on each hop.
 const MOST_EVENTS: u64 = 10_000_000;
 const MOST_EVENTS_OF_PACKET: u64 = 1_000;
 
-/// Time without progress for which resets of devices may go on. Our choice: a second until the link is up and a second until its functions
-/// answer (PCIe Base 6.6.1).
+/// Time without progress for which resets of devices may continue. Our choice: a second until the link is up and a second until its functions answer
+/// (PCIe Base 6.6.1).
 const LONGEST_RESETS: Span = Span::from_us(2_000_000);
 
 /// A packet that is not at its target after this time cannot move. Our choice: longer than any way through a fabric where nothing blocks,
@@ -42,8 +41,8 @@ const LONGEST_MODELS: Span = Span::from_us(10_000_000);
 /// The largest number of lines about programs and flows that wait.
 const MOST_LINES: usize = 8;
 
-/// Whether a packet belongs to the service of errors or of links, which goes on for ever where links have errors: error messages, refusals
-/// of L1, and configuration accesses with a root port as requester.
+/// Whether a packet belongs to the service of errors or of links, which continues for ever if links have errors: error messages, refusals of L1, and
+/// configuration accesses with a root port as requester.
 fn is_service(header: &Header) -> bool {
     match &header.kind {
         Kind::Message(request) => {
@@ -62,7 +61,7 @@ fn is_service(header: &Header) -> bool {
 pub(super) struct Standstill {
     /// The time for which all workloads may make no progress, if there are workloads.
     patience: Option<Patience>,
-    /// Whether the last run ended because nothing more could arrive.
+    /// Whether the last run ended because of a lack of progress.
     pub(super) is_reached: bool,
     /// An end of the patience, and the number of packets that each region had made shortly before it. Packets that were made before this and are
     /// still in use at the end of the run cannot move any more. Without numbers, this applies to all packets.

@@ -93,7 +93,7 @@ pub struct Shares {
     pub strides: u64,
     /// Events in windows.
     pub events: u64,
-    /// The sum over all windows of the events of the region that had the most.
+    /// The sum, over all windows, of the number of events in the region with the most events.
     pub longest: u64,
 }
 
