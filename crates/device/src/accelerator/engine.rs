@@ -1,4 +1,4 @@
-//! The lock engine of an accelerator: work under locks that it shares with its host's cores, one access after the other.
+//! The lock engine of an accelerator. It executes work under locks that the host's cores use too, one memory access after the other.
 
 use kernel::{Effects, Time};
 use transaction::{LockedLoop, LockedWork, Step, WordAccess, WordOperation};
@@ -7,7 +7,7 @@ use super::Accelerator;
 use super::lines::{Begun, Initiator, LineAccess, Operation};
 use super::target::target;
 
-/// Work under locks, with the state of its current step.
+/// One lock engine: its work under locks, and the state of the current step.
 #[derive(Debug)]
 pub(super) struct Engine {
     work: LockedLoop,
@@ -36,8 +36,8 @@ impl Engine {
         }
     }
 
-    /// Takes the answer of the access, available at `end`. Without a word, which is poisoned, the work ends: nobody knows who holds the
-    /// lock.
+    /// Takes the answer of the access, which is available at `end`. If the word is poisoned (`None`), the work ends, because the holder of the
+    /// lock is unknown.
     pub(super) fn answer(&mut self, end: Time, word: Option<u128>) {
         self.state = if let Some(word) = word {
             State::Answered(end, word)
@@ -63,7 +63,7 @@ impl Engine {
         }
     }
 
-    /// The time since which an access waits to begin.
+    /// The time since which an access has waited to begin.
     fn waits_since(&self) -> Time {
         match self.state {
             State::Waiting(_, since) => since,
@@ -71,7 +71,7 @@ impl Engine {
         }
     }
 
-    /// The time of the next step that needs no other event.
+    /// The time at which the next step begins without any other event.
     pub(super) fn next_time(&self) -> Time {
         match self.state {
             State::Until(time) | State::Answered(time, _) => time,
@@ -176,7 +176,7 @@ impl Accelerator {
         self.answer_locked(number, end, word);
     }
 
-    /// Hands the answer of its access to a lock engine: the word, or none if it is poisoned.
+    /// Passes the answer of an access to its lock engine: the word, or none if the word is poisoned.
     pub(super) fn answer_locked(&mut self, number: usize, end: Time, word: Option<u128>) {
         self.poisoned += u32::from(word.is_none());
         self.engines[number].answer(end, word);

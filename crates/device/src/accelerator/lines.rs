@@ -9,11 +9,11 @@ use transaction::{Outbox, Packing};
 
 use super::parameters::{AcceleratorParameters, WholeLineRequest};
 
-/// The cache, and the messages that wait for the link.
+/// The cache, and the coherence messages that wait for the link.
 #[derive(Debug)]
 pub(super) struct Lines {
     pub(super) agent: Agent<LineData>,
-    /// The lines in the first of two levels; it contains only lines that the cache has.
+    /// The lines in the first level, if the cache has two levels.
     first: Option<SetAssociative<()>>,
     pub(super) outbox: Outbox,
     parameters: Box<AcceleratorParameters>,
@@ -21,9 +21,9 @@ pub(super) struct Lines {
     send_latency: Span,
     /// The permission that a write of a whole line needs.
     whole: Need,
-    /// The time at which the port can take the next line.
+    /// The time at which the port can accept the next line.
     free: Time,
-    /// The parts that wait for their lines, by transaction, with their numbers.
+    /// The parts that wait for their lines, by transaction, each with its number in the order of all parts that have sent requests.
     asked: Vec<Option<(u64, LineAccess)>>,
     /// Number of parts that have sent requests.
     pub(super) begun: u64,
@@ -75,7 +75,7 @@ pub(super) enum Operation {
     Atomic(LineAtomic),
 }
 
-/// The result of the begin of a part.
+/// The result of an attempt to begin a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begun {
     /// The part can be performed now, and ends at this time.
@@ -86,13 +86,13 @@ pub(super) enum Begun {
     Wait,
 }
 
-/// The result of a message.
+/// The result of a coherence message that the accelerator has received.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Outcome {
     /// The part can be performed now, before the next message, and ends at this time.
     Ready(LineAccess, Time),
-    /// The home agent has executed the part: its end, and the previous value, which is 0 if the operation returns none. No value if it
-    /// is poisoned, and the part was not executed.
+    /// The home agent has executed the part: the part, its end, and the previous value, which is 0 if the operation returns none. There is no
+    /// value if the data is poisoned; the part was not executed then.
     Done(LineAccess, Time, Option<u128>),
     /// No part has ended.
     Nothing,
@@ -130,7 +130,7 @@ impl Lines {
         self.agent.is_open()
     }
 
-    /// Whether the first `first` parts with requests have ended.
+    /// Whether the parts with the numbers below `first` have ended. The numbers count the parts that have sent requests.
     pub(super) fn have_ended(&self, first: u64) -> bool {
         self.asked
             .iter()
@@ -147,7 +147,7 @@ impl Lines {
                 self.agent.access(line, self.whole, &mut self.out)
             }
             Operation::Write => self.agent.access(line, Need::Write, &mut self.out),
-            // In this cache if the line is held alone; otherwise at the home agent.
+            // The operation is executed in this cache if the cache is the only holder of the line, and otherwise at the home agent.
             Operation::Atomic(_) if self.agent.state(line).may_write() => {
                 self.agent.access(line, Need::Write, &mut self.out)
             }
@@ -234,7 +234,7 @@ impl Lines {
         asked.expect("a transaction belongs to a part").1
     }
 
-    /// The data of a part, which may be read; none if it is poisoned.
+    /// The data of a part for which the cache has read permission; none if the data is poisoned.
     pub(super) fn read(&self, part: LineAccess) -> Option<&[u8]> {
         let data = self.agent.data(Line::of(part.address));
         let data = data.expect("a readable line has data");
@@ -242,7 +242,7 @@ impl Lines {
         (!data.is_poisoned(offset, part.len)).then(|| &data.bytes[offset..][..part.len])
     }
 
-    /// Writes the data of a part, which may be written.
+    /// Writes the data of a part for which the cache has write permission.
     pub(super) fn write(&mut self, part: LineAccess, bytes: &[u8]) {
         let offset = part.address as usize % LINE_BYTES;
         let range = WriteRange::new(offset, part.len).expect("a part is some bytes of a line");
@@ -250,8 +250,8 @@ impl Lines {
         self.agent.write(Line::of(part.address), range, &data);
     }
 
-    /// Executes an atomic operation on a value that may be written; returns the previous value. None if it is poisoned: then nothing
-    /// is executed.
+    /// Executes an atomic operation on a value for which the cache has write permission, and returns the previous value. If the value is
+    /// poisoned, the operation is not executed, and there is no result.
     pub(super) fn change(&mut self, atomic: &LineAtomic, part: LineAccess) -> Option<u128> {
         self.agent.change(Line::of(part.address), atomic)
     }

@@ -41,7 +41,8 @@ use translations::Translations;
 pub struct Accelerator {
     endpoint: Endpoint,
     lines: Lines,
-    /// None where addresses are physical. Boxed: all components of a fabric take as much space as the largest.
+    /// The address translation; none if the accelerator uses physical addresses. It is boxed because every component of a fabric occupies as
+    /// much memory as the largest component type.
     translations: Option<Box<Translations>>,
     commands: Commands,
     works: Works<Progress>,
@@ -53,7 +54,7 @@ pub struct Accelerator {
 /// The progress of a sequence of accesses.
 #[derive(Debug, Default)]
 struct Progress {
-    /// An access that software has started, until it begins.
+    /// The access that software has started, as long as it has not begun.
     commanded: Option<OneAccess>,
     current: Option<Current>,
 }
@@ -63,7 +64,7 @@ struct Current {
     one: OneAccess,
     /// Bytes for which a part has begun.
     issued: u64,
-    /// Lines that are awaited.
+    /// The number of lines that are outstanding.
     open: u32,
     /// The time at which the last arrived line is available.
     finish: Time,
@@ -112,7 +113,7 @@ impl LeafParameters for AcceleratorParameters {
         };
         Properties {
             tags: self.translation_requests,
-            // For the end of an access that software has started.
+            // One interrupt signals the end of an access that software has started.
             interrupts: 1,
             address_translation: self.virtual_addresses.then(|| AddressTranslation {
                 ats,
@@ -129,8 +130,8 @@ impl LeafParameters for AcceleratorParameters {
 leaf::has_endpoint!(Accelerator);
 
 impl Leaf for Accelerator {
-    /// Accesses that have begun end with an error; work under locks waits until the function may send requests again. The cache is no
-    /// part of the function: it keeps its lines, and answers the home agent.
+    /// The accesses that have begun end with an error. Work under locks waits until the function may send requests again. The cache does not
+    /// belong to the function: it keeps its lines, and still answers the home agent.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if place != FunctionPlace::Own {
             return;
@@ -145,7 +146,7 @@ impl Leaf for Accelerator {
         for work in self.works.all.iter_mut().filter(begun) {
             work.state.commanded = None;
             if let Some(current) = &mut work.state.current {
-                // Its lines are still awaited.
+                // The access stays the current one because its outstanding lines will still arrive.
                 current.failed = true;
             }
             abandon(&mut work.accesses, fx);
@@ -179,7 +180,8 @@ impl Leaf for Accelerator {
 }
 
 impl Accelerator {
-    /// An accelerator without work, whose agent has this ID and packs its messages in this way. Its cache geometries must be valid.
+    /// An accelerator without work. Its coherent agent has the ID `agent`, and `packing` defines how its messages are packed. Its cache
+    /// geometries must be valid.
     pub fn new(
         endpoint: EndpointConfig,
         parameters: &AcceleratorParameters,
@@ -212,7 +214,7 @@ impl Accelerator {
         accelerator
     }
 
-    /// Applies the registers to the address translation.
+    /// Applies the configuration registers to the address translation.
     fn apply_registers(&mut self) {
         if let Some(translations) = &mut self.translations {
             translations.apply_registers(&self.endpoint);
@@ -229,7 +231,7 @@ impl Accelerator {
         self.lines.counters
     }
 
-    /// The latencies of the host's translation of addresses.
+    /// The round-trip times of translation requests to the host.
     pub fn round_trips(&self) -> RoundTrips {
         let translations = self.translations.as_ref();
         translations.map_or(RoundTrips::default(), |all| all.round_trips)
@@ -459,7 +461,7 @@ impl Accelerator {
         self.end_part(work, end, data);
     }
 
-    /// Ends a part of an access: whether its data is as expected, or none if it is poisoned, which fails the access.
+    /// Ends a part of an access. `data` is true if its data is as expected; it is none if the data is poisoned, and the access fails.
     fn end_part(&mut self, work: usize, end: Time, data: Option<bool>) {
         self.poisoned += u32::from(data.is_none());
         let current = self.works.all[work].state.current.as_mut();
@@ -531,9 +533,9 @@ fn pages(first: u64, len: u64) -> impl Iterator<Item = u64> {
 
 const PAGE: u64 = 4096;
 
-/// An access finds poisoned data in the cache, or at the home agent, and fails.
+/// The event: an access finds poisoned data in the cache or at the home agent, and fails.
 const POISON_READ: Observation = Observation::event("an access finds poisoned data");
 
-/// Most packets of coherence messages that wait for the wire: one behind the packet in transmission, so that later messages share
-/// the next packet.
+/// The most packets of coherence messages that wait for the wire. One packet may wait behind the packet in transmission, so that later messages
+/// are packed together into the next packet.
 const AHEAD: usize = 1;

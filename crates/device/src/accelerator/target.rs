@@ -5,7 +5,7 @@ use transaction::Rights;
 
 use super::translations::{Target, Translations};
 
-/// The target of an address, when it is known.
+/// The target of an address; none while its translation is not available.
 pub(super) fn target(
     translations: &mut Option<Box<Translations>>,
     address: u64,

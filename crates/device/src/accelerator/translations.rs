@@ -15,7 +15,7 @@ use crate::Endpoint;
 use crate::endpoint::Device;
 use crate::requests::Tags;
 
-/// The translation cache, and the pages that it waits for.
+/// The translation cache, and the pages whose translations are missing.
 #[derive(Debug)]
 pub(super) struct Translations {
     id: FunctionId,
@@ -23,14 +23,15 @@ pub(super) struct Translations {
     tags: Tags<Page>,
     /// Missing pages, in order of the misses.
     missing: Vec<(Page, Stage)>,
-    /// Half of the cache's own latency for a miss.
+    /// Half of the additional latency of a miss in the translation cache (`translation_latency`).
     half: Span,
     pub(super) round_trips: RoundTrips,
-    /// Invalidations to confirm: the tag, the requester, and the number of parts begun before.
+    /// The invalidations to confirm, each with its tag, its requester, and the number of parts that had begun before it.
     invalidated: VecDeque<(InvalidateTag, FunctionId, u64)>,
     /// Whether translation requests are enabled (ATS Control).
     enabled: bool,
-    /// Whether one was answered with Unsupported Request since they were enabled: then no more are sent.
+    /// Whether the host has answered a translation request with Unsupported Request since translation requests were enabled. If so, no more are
+    /// sent.
     refused: bool,
     /// Errors of translation requests that were not reported yet.
     pub(super) errors: VecDeque<&'static str>,
@@ -49,14 +50,14 @@ enum Stage {
     Answered(Time, Mapping),
     /// The page is not present, and no page request was sent yet.
     Absent,
-    /// A page request was sent, in a group of its own.
+    /// A page request was sent. Each page request has a page request group of its own.
     PageRequested(PageGroup),
     /// The page cannot be accessed.
     Unmapped,
 }
 
-/// The errors of translation requests in the log. A host that does not translate for the function gets no more requests (PCIe Base
-/// 10.2.3.6). It could not translate where its page tables have an error, or where the answer is poisoned or has not come.
+/// The log entries for failed translation requests. `REFUSED`: the host does not translate for the function, which sends no more requests (PCIe
+/// Base 10.2.3.6). `FAILED`: the host's page tables have an error, or the answer is poisoned, or no answer has arrived.
 const REFUSED: &str = "the host translates no addresses for the function";
 const FAILED: &str = "a translation has failed";
 
@@ -112,7 +113,7 @@ impl Translations {
         }
     }
 
-    /// Forgets all translations and requests, because the function was reset. Invalidations are confirmed nevertheless.
+    /// Discards all translations and requests, because the function was reset. Invalidations are still confirmed.
     pub(super) fn reset(&mut self) {
         self.tags.forget(|_| true);
         self.cache.invalidate_all();
@@ -120,12 +121,12 @@ impl Translations {
         self.refused = false;
     }
 
-    /// Adds a translation without a request.
+    /// Adds a translation to the cache without a translation request.
     pub(super) fn warm(&mut self, mapping: Mapping) {
         self.cache.fill(self.id, mapping);
     }
 
-    /// The target of `address`, when it is known; a missing page will be requested.
+    /// The target of `address`; none while its translation is not available. If the translation is missing, it will be requested.
     pub(super) fn find(&mut self, address: u64, now: Time) -> Option<Target> {
         let target =
             |mapping: Mapping| Some(Target::Memory(mapping.translate(address), mapping.rights()));
@@ -154,7 +155,7 @@ impl Translations {
         }
     }
 
-    /// The next page request, if one may be sent: one for each absent page, and at most as many as are allowed.
+    /// The next page request, if one may be sent. There is one for each absent page, and at most as many are outstanding as the host allows.
     fn next_page_request(&mut self, packets: &mut Packets) -> Option<PacketId> {
         let wanted = |stage: &Stage| matches!(stage, Stage::PageRequested(_));
         let under_way = self
@@ -211,8 +212,8 @@ impl Translations {
         }
     }
 
-    /// Handles an Invalidate Request; `begun` is the number of parts begun so far. Outstanding answers for the range will not be
-    /// used.
+    /// Handles an Invalidate Request; `begun` is the number of parts that have sent requests. Outstanding translations of pages in the range
+    /// will not be used.
     pub(super) fn invalidate(
         &mut self,
         who: FunctionId,
@@ -224,7 +225,7 @@ impl Translations {
         self.cache.invalidate(self.id, &addresses);
         for (page, stage) in &mut self.missing {
             let first = page.address();
-            // The page of the answer may be larger than the missing page.
+            // The page in the answer may be larger than the missing page.
             let is_in = |mapping: &Mapping| mapping.overlaps(&addresses);
             match stage {
                 Stage::Answered(due, mapping) if is_in(mapping) => *stage = Stage::Missed(*due),
@@ -235,7 +236,7 @@ impl Translations {
         self.invalidated.push_back((tag, who, begun));
     }
 
-    /// The next Invalidate Completion, if all parts that used the translations have ended.
+    /// The next Invalidate Completion, if all parts that may use the invalidated translations have ended.
     pub(super) fn next_invalidate_completion(
         &mut self,
         have_ended: impl Fn(u64) -> bool,
@@ -309,7 +310,8 @@ impl Translations {
         self.answer(page, mapping, now);
     }
 
-    /// Ends the request for a page that got no translation. One that is refused ends all others, too.
+    /// Ends the request for the translation of a page, because it has failed. If the host has refused it, the requests for all other pages end,
+    /// too.
     fn fail(&mut self, page: Page, is_refused: bool) {
         for (there, stage) in &mut self.missing {
             if is_refused || *there == page {
@@ -369,7 +371,8 @@ impl Translations {
 /// The size of a translation completion's data.
 const BYTES: u32 = Translation::BYTES as u32;
 
-/// The mapping in an entry for a page. A range of an unsupported page size gives the largest supported page within it.
+/// The mapping of a page according to the entry of a translation completion. If the size of the entry's range is no supported page size, the
+/// mapping has the largest supported size below it.
 fn mapping(page: Page, entry: &Translation) -> Option<Mapping> {
     let rights = match entry.access {
         Access::ReadWrite => Rights::ReadWrite,

@@ -1,8 +1,8 @@
 //! A DMA engine that transfers blocks of the host's memory, one after the other, at the request of software.
 //!
-//! Software writes an address, a length and a direction to its [registers](crate::commands::registers), and learns of the end by an
-//! interrupt or by polling; this time is outside the measured transfer. The engine's own clock begins and ends with the transfer.
-//! A sequence of transfers may also start by itself, without software.
+//! Software writes an address, a length and a direction to the engine's [registers](crate::commands::registers), and gets an interrupt or polls
+//! at the end; the time for both is not part of the measured transfer. The measured time begins and ends with the transfer in the engine. A
+//! sequence of transfers may also start without software.
 
 mod transfer;
 
@@ -33,17 +33,17 @@ kernel::parameters! {
     }
 }
 
-/// A DMA engine for blocks.
+/// A DMA engine that transfers blocks.
 #[derive(Debug)]
 pub struct BlockDma {
     endpoint: Endpoint,
     requests: Requests<(), ()>,
     parameters: BlockDmaParameters,
     commands: Commands,
-    /// The access that software has started, until its transfer begins.
+    /// The access that software has started, as long as its transfer has not begun.
     commanded: Option<Command>,
     works: Works<()>,
-    /// The sequence that is served next among those that are due.
+    /// The sequence that is served first in the next search for a sequence that is due.
     turn: usize,
     transfer: Option<Transfer>,
     /// The time at which the current transfer may send its next request.
@@ -62,7 +62,7 @@ impl LeafParameters for BlockDmaParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            // For the end of an access that software has started.
+            // One interrupt signals the end of an access that software has started.
             interrupts: 1,
             has_virtual_addresses: self.virtual_addresses,
             needs_driver: true,
@@ -76,7 +76,7 @@ impl Leaf for BlockDma {
         self.requests.deadline(now)
     }
 
-    /// Accesses that have begun end with an error.
+    /// The accesses that have begun end with an error.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if place != FunctionPlace::Own {
             return;
@@ -108,7 +108,7 @@ impl Leaf for BlockDma {
 }
 
 impl BlockDma {
-    /// An engine without work.
+    /// A DMA engine without work.
     pub fn new(config: EndpointConfig, parameters: &BlockDmaParameters) -> Self {
         let limits = config.parameters.outstanding(parameters.tags);
         let abilities = Abilities {
@@ -131,8 +131,8 @@ impl BlockDma {
         }
     }
 
-    /// Adds a sequence of transfers, and returns the number by which software can start them, from 1; several sequences take turns. Atomic operations must have a width of PCI Express, at multiples
-    /// of it.
+    /// Adds a sequence of transfers, and returns the number by which software can start them, from 1. Several sequences take turns. Atomic
+    /// operations must have an operand width of PCI Express, and addresses that are multiples of it.
     pub fn add_accesses(&mut self, accesses: Accesses) -> u32 {
         self.works.add(accesses)
     }
@@ -186,7 +186,7 @@ impl BlockDma {
         }
     }
 
-    /// Does the next step of the current transfer, or begins one. False if that must wait.
+    /// Executes the next step of the current transfer, or begins a transfer. Returns false if neither is possible now.
     fn go_on(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         match &self.transfer {
             None => self.begin(fx.now()),
@@ -217,7 +217,7 @@ impl BlockDma {
         true
     }
 
-    /// Sends the next packet of the current transfer.
+    /// Sends the next packet of the current transfer. Returns false if none can be sent now.
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let Some(transfer) = &mut self.transfer else {
             return false;
@@ -249,7 +249,7 @@ impl BlockDma {
         true
     }
 
-    /// Ends the current transfer, if it is complete.
+    /// Ends the current transfer if it is complete. Returns false if it is not.
     fn end(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let Some(done) = self.done(fx.now()) else {
             return false;
@@ -268,8 +268,8 @@ impl BlockDma {
         true
     }
 
-    /// The time at which the current transfer is complete, if it is known. Writes have no completion: they are complete when they
-    /// are transmitted.
+    /// The time at which the current transfer is complete, if it is known. Writes have no completion: a write is complete when it has been
+    /// transmitted.
     fn done(&self, now: Time) -> Option<Time> {
         let transfer = self.transfer.as_ref()?;
         match (transfer.stage, transfer.one.kind) {

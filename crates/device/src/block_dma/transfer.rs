@@ -1,4 +1,4 @@
-//! One transfer: its data and its progress.
+//! One transfer of a DMA engine for blocks: its data and its progress.
 
 use kernel::Time;
 use packet::{FlowId, Observation};
@@ -12,7 +12,7 @@ use crate::requests::{Atomic, Ended};
 pub(super) struct Transfer {
     pub(super) work: usize,
     pub(super) one: OneAccess,
-    /// Address of the first byte in the card's memory, if the data is there.
+    /// Address of the first byte in the card's memory; none if a pattern makes the data.
     card: Option<u64>,
     pub(super) stage: Stage,
     /// Whether all data was as expected, and no request has failed.
@@ -22,17 +22,17 @@ pub(super) struct Transfer {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
-    /// Its request is not made yet.
+    /// The request of the transfer is not made yet.
     Starting,
-    /// Its packets are being sent, or answered.
+    /// The packets of the transfer are being sent, or completions are outstanding.
     Moving,
-    /// All answers have come.
+    /// All completions have arrived, or the request has failed.
     Answered,
 }
 
 impl Transfer {
-    /// A transfer for the access `one` of sequence `work`. Its data is from and to the card's memory at `card`, or made and checked by the
-    /// sequence's pattern.
+    /// A transfer for the access `one` of sequence `work`. Its data is in the card's memory at `card`. Without `card`, the pattern of the
+    /// sequence makes the data of writes, and reads are checked against it.
     pub(super) fn new(work: usize, one: OneAccess, card: Option<u64>) -> Self {
         Transfer {
             work,
@@ -44,7 +44,7 @@ impl Transfer {
         }
     }
 
-    /// The operation and its operands, little-endian, of a transfer that is an atomic operation.
+    /// The atomic operation and its operands (little-endian); none if the transfer is a read or a write.
     pub(super) fn atomic(&self) -> Option<Atomic> {
         let AccessKind::Atomic(kind) = self.one.kind else {
             return None;
@@ -52,7 +52,7 @@ impl Transfer {
         Some(atomic(kind, self.one.size as usize))
     }
 
-    /// Puts the data of a write from `offset` on into a packet.
+    /// Fills a packet with the data of a write, from `offset` on.
     pub(super) fn fill(&self, offset: u64, into: &mut [u8], what: &Accesses, memory: &Memory) {
         match self.card {
             Some(card) => memory.read(card + offset, into),
@@ -60,8 +60,8 @@ impl Transfer {
         }
     }
 
-    /// Takes the data of a read from `offset` on, which must match the pattern of the sequence, if it is checked, or goes to the card's
-    /// memory.
+    /// Takes the data of a read, from `offset` on: stores it in the card's memory if the transfer uses it, and compares it with the pattern of
+    /// the sequence if the sequence is checked.
     pub(super) fn keep(&mut self, offset: u64, bytes: &[u8], what: &Accesses, memory: &mut Memory) {
         if self.one.kind == AccessKind::Read
             && let Some(card) = self.card
@@ -72,7 +72,7 @@ impl Transfer {
         self.intact &= pattern.is_none_or(|all| all.matches(self.one.offset + offset, bytes));
     }
 
-    /// Takes the end of the request.
+    /// Takes the end of the request: all its completions have arrived, or it has failed.
     pub(super) fn answered(&mut self, ended: &Ended<()>) {
         self.stage = Stage::Answered;
         self.failed = ended.failed.is_some();
@@ -82,7 +82,7 @@ impl Transfer {
         self.one.measured.then_some(what.flow)
     }
 
-    /// Ends the transfer at `at`; returns what to report, if anything.
+    /// Ends the transfer at `at`; returns the observation to report, if there is one.
     pub(super) fn end(&self, work: &mut AccessLoop, at: Time) -> Option<Observation> {
         if self.failed {
             work.fail(self.one, at)

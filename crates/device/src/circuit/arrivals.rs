@@ -1,18 +1,19 @@
-//! The packets for a circuit: those that wait for it, and those that it has taken and may still report as errors.
+//! The packets that arrive for a circuit: the packets that wait for it, and the requests that it has taken and may still report as errors.
 
 use std::collections::VecDeque;
 
 use packet::{Charge, Observation, Stamp};
 
-/// The packets for a circuit.
+/// The packets that arrive for a circuit.
 #[derive(Debug, Default)]
 pub(super) struct Arrivals {
     /// The posted packets and completions that wait for the circuit, oldest first.
     held: VecDeque<Held>,
-    /// The non-posted requests that wait for the circuit, oldest first. Posted packets and completions pass them while the circuit accepts
-    /// none.
+    /// The non-posted requests that wait for the circuit, oldest first. While the circuit accepts no non-posted requests, posted packets and
+    /// completions pass them.
     held_requests: VecDeque<Held>,
-    /// The requests that the circuit may still report as errors, each with its number and the cycle in which its last beat was taken.
+    /// The requests that the circuit has taken and may still report as errors. Each has its number among all packets that the circuit has taken,
+    /// and the cycle in which its last beat was taken.
     taken: VecDeque<(Request, u64, u64)>,
     /// The number of packets that the circuit has taken.
     count: u64,
@@ -21,9 +22,10 @@ pub(super) struct Arrivals {
 /// A packet that waits for the circuit.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// Its receive buffer, which it holds until the circuit has taken it; none for a value after reset.
+    /// The receive buffer that the packet occupies until the circuit has taken it; none for the register write that the circuit gets after
+    /// reset.
     pub(super) charge: Option<Charge>,
-    /// The cycle in which the circuit can take its last beat at the earliest.
+    /// The earliest cycle in which the circuit can take the last beat of the packet.
     pub(super) earliest: u64,
     pub(super) request: Option<Request>,
 }
@@ -31,13 +33,13 @@ pub(super) struct Held {
 /// A request that the circuit may report as an error.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// Its first bytes, with the header.
+    /// The first bytes of the request, with its header.
     pub(super) header: [u8; 16],
     pub(super) header_len: usize,
     pub(super) stamp: Stamp,
-    /// Bytes of its payload that are lost with it.
+    /// The payload bytes that are lost if the circuit reports the request as an error.
     pub(super) bytes: u32,
-    /// The observation of its arrival, to be reported once the circuit cannot report an error any more.
+    /// The observation that the request has arrived. It is reported when the circuit can no longer report the request as an error.
     pub(super) arrival: Option<Observation>,
 }
 
@@ -46,7 +48,7 @@ impl Arrivals {
         self.held.is_empty() && self.held_requests.is_empty()
     }
 
-    /// The earliest end of the packet that waits first.
+    /// The earliest cycle in which the circuit can take the last beat of a packet that waits.
     pub(super) fn first(&self) -> Option<u64> {
         let first = [&self.held, &self.held_requests].map(VecDeque::front);
         first.into_iter().flatten().map(|held| held.earliest).min()
@@ -64,7 +66,8 @@ impl Arrivals {
         }
     }
 
-    /// Notes that the circuit has taken the oldest packet in `cycle`, a non-posted request or another one; returns its receive buffer.
+    /// Records that the circuit has taken the last beat of its oldest packet (the oldest non-posted request if `is_non_posted`) in `cycle`.
+    /// Returns the receive buffer of the packet.
     pub(super) fn take(&mut self, is_non_posted: bool, cycle: u64) -> Option<Charge> {
         let held = if is_non_posted {
             self.held_requests.pop_front()
@@ -78,7 +81,7 @@ impl Arrivals {
         held.charge
     }
 
-    /// The request with this header, which the circuit has reported as an error.
+    /// Removes and returns the request with this header, which the circuit has reported as an error.
     pub(super) fn refuse(&mut self, header: &[u8]) -> Option<Request> {
         let is_it =
             |one: &Request| header.get(..one.header_len) == Some(&one.header[..one.header_len]);
@@ -90,9 +93,8 @@ impl Arrivals {
         requests.find_map(|one| one.take_if(|one| is_it(one)))
     }
 
-    /// Removes the requests that the circuit cannot report as errors any more, and returns the observation of the next arrival of
-    /// them. An error comes while the circuit is active, before the end of the second packet behind the request, and within
-    /// [`LATEST`] cycles.
+    /// Removes requests that the circuit can no longer report as errors, up to the first one with an observation, and returns this observation.
+    /// A circuit reports an error only while it is active, before the end of the second packet behind the request, and within [`LATEST`] cycles.
     pub(super) fn settle(&mut self, cycle: u64, is_active: bool) -> Option<Observation> {
         let count = self.count;
         let is_settled = |(_, number, end): &mut (Request, u64, u64)| {
@@ -106,14 +108,14 @@ impl Arrivals {
         None
     }
 
-    /// Forgets the packets that wait, and returns their receive buffers.
+    /// Discards the packets that wait, and returns their receive buffers.
     pub(super) fn forget(&mut self) -> impl Iterator<Item = Charge> + use<> {
         let held = [&mut self.held, &mut self.held_requests].map(std::mem::take);
         held.into_iter().flatten().filter_map(|held| held.charge)
     }
 }
 
-/// The cycles within which a circuit reports an error of a packet that it has taken.
+/// The most cycles between the last beat of a packet and an error that the circuit reports for it.
 const LATEST: u64 = 1024;
 
 #[cfg(test)]
@@ -123,7 +125,8 @@ mod tests {
 
     use super::*;
 
-    /// Three writes of a flow, with headers that begin with their numbers, and a completion behind them; the first one is taken.
+    /// Three writes of one flow and a completion behind them; the circuit has taken the first write. The header of each write begins with its
+    /// number.
     fn writes() -> Arrivals {
         let mut arrivals = Arrivals::default();
         for number in 0..4 {
@@ -152,7 +155,7 @@ mod tests {
         arrivals
     }
 
-    /// The writes that have arrived by `cycle`.
+    /// The offsets of the writes whose arrival is reported by `cycle`.
     fn settled(arrivals: &mut Arrivals, cycle: u64, is_active: bool) -> Vec<u64> {
         let told = std::iter::from_fn(|| arrivals.settle(cycle, is_active));
         told.filter_map(|told| match told {

@@ -9,8 +9,8 @@ use super::{Arrivals, Circuit, Labels};
 use crate::Endpoint;
 use crate::named::named;
 
-/// The errors that a circuit can detect, in the order of their codes from 0 on (`err_kind_o`): the name in the package of constants, the
-/// meaning, and the reason why a packet was dropped, or the severity of an error in the circuit itself.
+/// The errors that a circuit can detect, in the order of their codes from 0 on (`err_kind_o`). Each has its name in the package of constants and
+/// its meaning. An error of a packet has the reason why the packet was dropped, and an error of the circuit itself has its severity.
 pub const CIRCUIT_ERRORS: [(&str, &str, Result<Refusal, Severity>); 8] = named! {
     UNSUPPORTED_REQUEST: "no part of the circuit serves the request" => Ok(Refusal::UnsupportedRequest);
     COMPLETER_ABORT: "the circuit could not carry the request out, or has dropped it" => Ok(Refusal::CompleterAbort);
@@ -22,7 +22,7 @@ pub const CIRCUIT_ERRORS: [(&str, &str, Result<Refusal, Severity>); 8] = named! 
     UNCORRECTED_INTERNAL: "an error in the circuit itself that it could not correct" => Err(Severity::Fatal);
 };
 
-/// Records an error of the kind `code` that the circuit has reported with the header of a packet.
+/// Records an error with the code `code`, which the circuit has reported together with the header of a packet.
 pub(super) fn record(
     (code, header): (u32, &[u8]),
     endpoint: &mut Endpoint,
@@ -67,5 +67,5 @@ pub(super) fn record(
     endpoint.record_detected(why, (header, is_answered), fx);
 }
 
-/// The byte of a request's header with bits 7 to 0 of its tag.
+/// The index of the byte in a request's header that has bits 7 to 0 of the tag.
 const TAG: usize = 6;

@@ -7,36 +7,36 @@ use packet::{FlowId, Observation, Stamp};
 use protocol::{Class, Completion, FunctionId, Header, Kind, Status, Tag};
 use transaction::{Pattern, Taken};
 
-/// The flows to which the circuit's packets belong, by their labels: the number of the flow plus 1, and 0 for none.
+/// The flows to which the circuit's packets belong. The label of a packet is the number of its flow plus 1, or 0 if it belongs to no flow.
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    /// Bytes of the requests of each label so far.
+    /// The number of bytes that the requests of each label have had so far.
     begun: BTreeMap<u32, u64>,
     /// The outstanding reads by tag.
     reads: BTreeMap<u16, Read>,
-    /// Writes of peers that the circuit will send back, by their labels.
+    /// The writes of peers that the circuit will send back, by their labels.
     pub(super) returning: BTreeMap<u32, VecDeque<Stamp>>,
-    /// Whether the function is in reset: new reads belong to no flow.
+    /// Whether the function is in reset. If so, new reads belong to no flow.
     is_disowned: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Read {
     pub(super) flow: Option<FlowId>,
-    /// Offset in the flow of the next byte, and the bytes still to come.
+    /// Offset in the flow of the next byte of read data. `left` is the number of bytes that are outstanding.
     pub(super) offset: u64,
     pub(super) left: u32,
     born: Time,
 }
 
 impl Labels {
-    /// Forgets all packets, and returns the labels that there were.
+    /// Removes all requests, and returns the labels that they had.
     pub(super) fn forget(&mut self) -> impl Iterator<Item = u32> + use<> {
         std::mem::take(self).begun.into_keys()
     }
 
-    /// Lets no read belong to a flow any more, and returns the labels that there were. The reads stay outstanding, and packets that are
-    /// still sent keep their places in the flows.
+    /// Removes the flow of each outstanding read, and returns all labels. The reads stay outstanding. Packets that are still sent have their
+    /// places in the flows as without the reset.
     pub(super) fn disown(&mut self) -> Vec<u32> {
         self.is_disowned = true;
         for read in self.reads.values_mut() {
@@ -50,7 +50,7 @@ impl Labels {
         self.reads.remove(&tag.0)
     }
 
-    /// Removes a write that the circuit has dropped from those that it will send back.
+    /// Removes a write that the circuit has dropped from the writes that it will send back.
     pub(super) fn drop_returning(&mut self, dropped: Stamp) {
         if let Some(stamps) = self.returning.get_mut(&label_of(dropped.flow))
             && let Some(place) = stamps.iter().position(|one| one.offset == dropped.offset)
@@ -59,7 +59,7 @@ impl Labels {
         }
     }
 
-    /// The stamp of a packet of the circuit with this label, which began to leave at `began`.
+    /// The stamp of a packet that the circuit sends with this label; its first beat left the circuit at `began`.
     pub(super) fn stamp(&mut self, header: &Header, label: u32, began: Time) -> Stamp {
         let (Kind::MemoryWrite(request) | Kind::MemoryRead(request)) = &header.kind else {
             return Stamp::default();
@@ -92,7 +92,7 @@ impl Labels {
         }
     }
 
-    /// Whether a completion answers an outstanding read of the function `id`.
+    /// Whether a completion belongs to an outstanding read of the function `id`.
     pub(super) fn expects(&self, completion: &Completion, id: FunctionId) -> bool {
         completion.requester == id && self.reads.contains_key(&completion.tag.0)
     }
@@ -108,7 +108,7 @@ impl Labels {
         let bytes = payload.get(lead..).unwrap_or_default();
         let bytes = &bytes[..bytes.len().min(read.left as usize)];
         let (offset, born, flow) = (read.offset, read.born, read.flow);
-        // Where Byte Count does not say what is left, a completion before this one was lost (PCIe Base 2.3.1.1).
+        // If Byte Count differs from the number of outstanding bytes, a completion before this one was lost (PCIe Base 2.3.1.1).
         let is_next = u32::from(completion.byte_count) == read.left;
         let status = match completion.status {
             Status::Successful if !is_next => Status::CompleterAbort,
@@ -170,7 +170,7 @@ mod tests {
         labels.stamp(&header, label_of(Some(FlowId(0))), Time::ZERO);
     }
 
-    /// The observation of a completion with 128 bytes, of which and of what follows there are `byte_count`.
+    /// The observation of a completion with 128 bytes and the Byte Count `byte_count`.
     fn answer(labels: &mut Labels, byte_count: u16) -> Option<Observation> {
         let completion = Completion {
             completer: FunctionId(0),

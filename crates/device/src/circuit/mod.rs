@@ -1,8 +1,9 @@
 //! A circuit in the place of a device model: a Verilated core behind the PCI Express core of an endpoint.
 //!
-//! The circuit runs behind the time of the fabric, a batch of cycles at once: what arrives waits with its cycle until the batch, and
-//! what leaves is given the time of its first beat, from which the send path counts. That is exact while a batch and a packet
-//! together take no longer than `send_latency`. Space in the send queue counts from the event that made it.
+//! The circuit is simulated in batches of cycles, behind the time of the fabric. A packet that arrives waits, with its cycle, for the next
+//! batch. A packet that leaves has the time of its first beat, from which the latency of the send path counts. The times are exact as long as a
+//! batch and a packet together take no longer than `send_latency`. If an event frees space in the send queue, the circuit can use the space from
+//! the time of this event on.
 
 mod arrivals;
 mod errors;
@@ -35,15 +36,16 @@ pub struct Circuit {
     settings: Settings,
     /// The period of the circuit's clock.
     period: Span,
-    /// Most cycles from one run of the circuit to the next while it works.
+    /// The most cycles from one batch of the circuit to the next while it works.
     batch: u64,
     arrivals: Arrivals,
     labels: Labels,
-    /// The time at which the function-level reset may end, while the circuit is in one, and the time at which it must have ended.
+    /// If the circuit is in a function-level reset: the earliest time at which the reset may end, and the latest time at which it must have
+    /// ended.
     resetting: Option<(Time, Time)>,
     patterns: Arc<[Pattern]>,
     failure: Option<(Time, Failure)>,
-    /// The file of the waveforms, and the cycles of their begin and end that are still to come.
+    /// The file for the waveforms, and the cycles at which the recording begins and ends, as far as they are not reached yet.
     waves: Option<(PathBuf, VecDeque<u64>)>,
 }
 
@@ -101,7 +103,7 @@ impl Leaf for Circuit {
 }
 
 impl Request {
-    /// The request `content`, as the circuit gets it.
+    /// The request `content`, with the header as the circuit receives it.
     fn of(content: &Packet) -> Self {
         let mut bytes = [0; 16];
         let (from, payload) = (content.header_behind_prefix(), content.payload());
@@ -158,7 +160,7 @@ impl Circuit {
         circuit
     }
 
-    /// The time at which the circuit has stopped, and the reason, if it has.
+    /// The time at which the circuit has stopped and the reason; none if it has not stopped.
     pub fn failure(&self) -> Option<&(Time, Failure)> {
         self.failure.as_ref()
     }
@@ -188,7 +190,7 @@ impl Circuit {
         }
     }
 
-    /// Writes the register that has another value after reset than the circuit's, as its first packet.
+    /// Writes the register that must have another value after a reset than the circuit gives it. The write is the first packet for the circuit.
     fn preset(&mut self, cycle: u64) {
         let Some((bar, offset, value)) = self.choice.preset else {
             return;
@@ -212,7 +214,7 @@ impl Circuit {
         self.arrivals.push(held, beats as u64, false);
     }
 
-    /// Gives a packet to the circuit, unless it is one for the PCI Express core.
+    /// Passes a packet to the circuit, or to the PCI Express core if the packet is for the core.
     fn take(&mut self, packet: PacketId, charge: Charge, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let header = *content.header();
@@ -272,7 +274,7 @@ impl Circuit {
         };
         let beats = give(&mut self.core, content, cycle, bar);
         if told.is_some() {
-            // The bytes have arrived, whatever the circuit reports.
+            // The bytes have arrived, even if the circuit reports an error for the packet.
             request.stamp = Stamp::default();
             request.bytes = 0;
         }
@@ -289,7 +291,7 @@ impl Circuit {
         fx.store().release(packet);
     }
 
-    /// The BAR that a request hits with all its bytes.
+    /// The BAR that contains all bytes of a request.
     fn bar_of(&self, request: &MemoryRequest) -> Option<u8> {
         let offset = |bar: &Bar| self.endpoint.offset_in(bar.index, bar.size, request);
         let mut bars = self.bars.iter();
@@ -303,7 +305,7 @@ impl Circuit {
         self.failure = Some((stopped, failure));
     }
 
-    /// Runs the circuit up to now.
+    /// Runs the circuit up to the current time.
     fn advance(&mut self, fx: &mut Effects<'_, Self>) {
         if let Err(failure) = self.run_until_now(fx) {
             self.stop(failure, fx);
@@ -365,8 +367,8 @@ impl Circuit {
         Ok(())
     }
 
-    /// Begins the waveforms before the run up to the cycle `until` that reaches their begin, and ends them after the run that reaches
-    /// their end.
+    /// Begins the recording of waveforms before a run (up to the cycle `until`) that reaches the first cycle of the recording. Ends it after the
+    /// run that reaches its last cycle.
     fn write_waves(&mut self, until: u64) -> Result<(), Failure> {
         let Some((path, bounds)) = &mut self.waves else {
             return Ok(());
@@ -385,18 +387,18 @@ impl Circuit {
         Ok(())
     }
 
-    /// The time of the next run of the circuit, if nothing comes before it.
+    /// The time of the next run of the circuit, if no event causes an earlier one.
     fn next_run(&self, cycle: u64) -> Time {
         let mut next = cycle + self.batch - 1;
         if let Some(earliest) = self.arrivals.first() {
-            // The buffer is free again once the circuit has taken the last beat.
+            // The run at this cycle frees the receive buffer, because the circuit can have taken the last beat then.
             next = next.min(earliest.max(cycle + STALLED - 1));
         }
         Time::ZERO + self.period * next
     }
 }
 
-/// Gives a packet to a circuit, without its prefix and its digest; returns the number of its beats.
+/// Passes a packet to a circuit, without its prefix and its digest, and returns the number of its beats.
 fn give(core: &mut cosim::Circuit, content: &Packet, cycle: u64, bar: u8) -> u64 {
     let label = label_of(content.stamp.flow);
     let (header, payload) = (content.header_behind_prefix(), content.payload());
@@ -433,24 +435,24 @@ fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), String> {
     Ok((header, payload))
 }
 
-/// The code of a size in Device Control.
+/// The code in Device Control for a size in bytes.
 fn size_code(bytes: u32) -> u8 {
     (bytes / 128).max(1).ilog2() as u8
 }
 
-/// The number of tags without Extended Tag Field Enable.
+/// The number of tags of a function if Extended Tag Field Enable is not set.
 const SHORT_TAGS: u16 = 32;
 
 /// Bytes of the longest header of a request.
 const LONGEST_HEADER: usize = 16;
 
-/// The BAR to which peers write data.
+/// The number of the BAR to which peers write data.
 const PEERS: u8 = 0;
 
-/// Cycles from one run to the next while a circuit does not take what waits for it.
+/// Cycles from one run of a circuit to the next while the circuit does not accept a packet that waits.
 const STALLED: u64 = 8;
 
 const BOUNDS: usize = 2;
 
-/// The byte of a header with the bit TD, and the bit.
+/// The index of the header byte with the bit TD, and the mask of the bit.
 const TD: (usize, u8) = (2, 0x80);

@@ -1,5 +1,5 @@
-//! The function-level reset of a circuit with ports for it (PCIe Base 6.6.2). It lasts until the circuit is as after reset, which is when the
-//! reads that had left have ended, and at least as long as that of a model.
+//! The function-level reset of a circuit that has ports for it (PCIe Base 6.6.2). The reset lasts until the outstanding reads of the circuit
+//! have ended and its state is the state after reset, and at least as long as the function-level reset of a device model.
 
 use cosim::Failure;
 use kernel::{Effects, Span, Time};
@@ -9,7 +9,8 @@ use transaction::FunctionPlace;
 use super::{Circuit, flow_of};
 
 impl Circuit {
-    /// Begins a function-level reset: flows are forgotten, what arrives is dropped, and completions of older reads still reach the circuit.
+    /// Begins a function-level reset. Its flows are abandoned, and arriving packets are dropped, but completions of outstanding reads still
+    /// reach the circuit.
     pub(super) fn begin_function_reset(&mut self, end: Time, fx: &mut Effects<'_, Self>) {
         self.advance(fx);
         for label in self.labels.disown() {
@@ -23,7 +24,8 @@ impl Circuit {
         self.configure();
     }
 
-    /// Ends the function-level reset if its time is over, and the circuit has taken what had arrived before, and is as after reset.
+    /// Ends the function-level reset if its time is over, the circuit has taken all packets that had arrived before, and its state is the state
+    /// after reset.
     pub(super) fn end_function_reset(&mut self, fx: &mut Effects<'_, Self>) {
         let (Some((end, latest)), now) = (self.resetting, fx.now()) else {
             return;
