@@ -39,7 +39,7 @@ pub struct Dma {
     request_interval: Span,
     /// The requester of each virtual function.
     others: Vec<Requester>,
-    /// The requester of the physical function, which is not behind a pointer: nearly all engines have it alone.
+    /// The requester of the physical function. It is stored here and not in a list, because nearly all engines have no other requester.
     requester: Requester,
 }
 
@@ -130,7 +130,7 @@ impl Dma {
         }
     }
 
-    /// Applies the registers to the requesters of all functions.
+    /// Applies the configuration registers to the requesters of all functions.
     fn configure_requesters(&mut self) {
         let requesters = iter::once(&mut self.requester).chain(&mut self.others);
         for (number, requester) in requesters.enumerate() {
@@ -139,7 +139,8 @@ impl Dma {
         }
     }
 
-    /// Lets the next function that can send a request do so. False if none can now.
+    /// Sends the next packet of the next function that can send one, or reports its next observation. Returns false if no function has either
+    /// now.
     fn ask(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let (now, count) = (fx.now(), 1 + self.others.len());
         let (mut earliest, mut deadline) = (Time::NEVER, Time::NEVER);
@@ -169,7 +170,7 @@ impl Dma {
                     }
                     continue;
                 }
-                // Tags that are in quarantine are a deadline even if no flow asks for one now, such as without Bus Master Enable.
+                // The end of a tag quarantine is a deadline even if no flow requests a tag now, such as without Bus Master Enable.
                 Next::Nothing => {
                     deadline = deadline.min(self.of(number).deadline(now));
                     continue;

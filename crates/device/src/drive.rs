@@ -1,4 +1,4 @@
-//! An NVM Express drive: the controller of the crate `nvme` as the model of a device.
+//! An NVM Express drive: a device whose model is the controller of the crate `nvme`.
 
 use kernel::Time;
 use nvme::{Nvme, NvmeParameters, REGISTERS, VENDOR};
@@ -8,7 +8,7 @@ use protocol::{Bar, Identity};
 use crate::foreign::Behaviour;
 use crate::{EndpointParameters, Foreign, LeafParameters, Properties};
 
-/// An NVM Express drive. Components stand side by side, so that the large controller is in a box.
+/// An NVM Express drive. The components of a fabric are stored in one array, so the large controller is boxed.
 pub type Drive = Foreign<Box<Nvme>>;
 
 impl Behaviour for Box<Nvme> {
@@ -34,7 +34,7 @@ impl Behaviour for Box<Nvme> {
 }
 
 impl LeafParameters for NvmeParameters {
-    /// BAR 0 has the registers, and no other size than theirs.
+    /// The only BAR is BAR 0, which has the registers; its size is their size.
     fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         vec![Bar {
             index: 0,
@@ -46,8 +46,8 @@ impl LeafParameters for NvmeParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            // One for each pair of queues, and one for the admin queues, which share it with the only pair of I/O queues. A driver uses
-            // 32 at most.
+            // One vector for each pair of queues, and one for the admin queues. If there is only one pair of I/O queues, it shares the vector
+            // with the admin queues. A driver uses 32 vectors at most.
             interrupts: match self.io_queues {
                 1 => 1,
                 several => (several + 1).min(32),

@@ -41,11 +41,11 @@ use virtual_functions::VirtualMemory;
 /// The configuration of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
-    /// Its parameters.
+    /// The parameters of the endpoint.
     pub parameters: EndpointParameters,
-    /// Its functions.
+    /// The functions of the endpoint.
     pub functions: Functions,
-    /// Its link.
+    /// The link end of the endpoint.
     pub link: LinkEnd,
     /// The pattern of each flow, by number, to check arriving payloads.
     pub patterns: Arc<[Pattern]>,
@@ -53,11 +53,11 @@ pub struct EndpointConfig {
     pub marks: Marks,
 }
 
-/// The PCI Express core of a device. The fields that packets need are the first ones, in as few lines of the cache as they fit into.
+/// The PCI Express core of a device. The first fields are the ones that every packet needs; together they occupy as few cache lines as possible.
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Endpoint {
-    /// The datapath from the engine.
+    /// The datapath from the engine to the wire.
     sending: Datapath,
     /// Boxed, because few endpoints have MSI-X.
     tables: Option<Box<Tables>>,
@@ -69,49 +69,48 @@ pub struct Endpoint {
     /// Completions that wait for the datapath, with the time at which their data is available.
     answers: VecDeque<(Time, PacketId)>,
 
-    /// The packets in the send path: requests of the engine, and all packets of a circuit. None if the path has no latency; boxed, since
-    /// few endpoints have a latency there.
+    /// The packets in the send path: requests of the engine, and all packets of a circuit. None if the path has no latency. Boxed, because few
+    /// endpoints have a latency there.
     send_path: Option<Box<SendPath>>,
     engine_wake: Time,
-    /// The time at which the engine is woken in the background, for a deadline that seldom comes.
+    /// The time at which a background timer wakes the engine for a deadline, such as a completion timeout.
     engine_deadline: Time,
-    /// Two of the parameters.
+    /// Copies of the parameters `send_latency` and `send_queue`.
     send_latency: Span,
     send_queue: u16,
     /// The balance between bytes of requests and bytes of completions on the datapath.
     balance: Balance,
-    /// Whether packets leave as anything else than the engine made them: marked, with an ECRC, or with what faults make of them.
+    /// Whether packets are changed before they are sent: by marking, ECRC or faults.
     changes_packets: bool,
     /// Whether the ECRC of packets that arrive is checked.
     checks_ecrc: bool,
 
-    /// Boxed, because few packets need it.
+    /// Boxed, because few packets need the functions.
     functions: Box<Functions>,
     generates_ecrc: bool,
     /// `Max_Payload_Size`, from the registers.
     max_payload: u32,
-    /// The largest read request, from the registers and the completion buffer.
+    /// The largest read request in bytes, as the registers and the completion buffer allow.
     max_read_request: u32,
-    /// The number of bytes of payload from which a packet is looked at: more than the max payload size, or none at all where a
-    /// traffic class maps to no channel.
+    /// The payload size from which a packet is checked in detail: the max payload size plus 1, or 0 if a traffic class is mapped to no channel.
     checked_from: u32,
     bars: [u64; Bar::COUNT],
     bus_master: bool,
     bar: Memory,
-    /// Boxed, because few endpoints have it.
+    /// Boxed, because few endpoints have virtual functions.
     virtual_memory: Option<Box<VirtualMemory>>,
     patterns: Arc<[Pattern]>,
     marking: Marking,
     parameters: EndpointParameters,
     /// Faults of the endpoint. Boxed, because nearly no endpoint has any.
     faults: Option<Box<Faults>>,
-    /// The datapath to the engine.
+    /// The datapath from the wire to the engine.
     receiving: Datapath,
 
     link: LinkEnd,
 }
 
-/// The bytes of an [`Endpoint`] that packets need besides its link end.
+/// The bytes of an [`Endpoint`] that every packet needs, besides the link end.
 const PACKETS: Range<usize> = 0..offset_of!(Endpoint, functions);
 const _: () = assert!(PACKETS.end <= 192, "three lines of the cache");
 
@@ -184,7 +183,7 @@ impl Endpoint {
         self.functions.id()
     }
 
-    /// Its functions.
+    /// The functions of the endpoint.
     pub fn functions(&self) -> &Functions {
         &self.functions
     }
@@ -200,7 +199,8 @@ impl Endpoint {
         own.map_or(self.max_payload, |own| self.max_payload.min(own.0 as u32))
     }
 
-    /// Max read request size in Device Control, in bytes, or the largest size of which the completion buffer holds a request.
+    /// Max read request size in Device Control, in bytes, or the largest request whose completions fit into the completion buffer, if that is
+    /// less.
     pub fn max_read_request(&self) -> u32 {
         self.max_read_request
     }
@@ -214,7 +214,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the engine may send memory requests; if not, it keeps them.
+    /// Whether the engine may send memory requests; if not, it keeps its requests.
     pub fn is_bus_master(&self) -> bool {
         self.bus_master
     }
@@ -249,7 +249,7 @@ impl Endpoint {
         self.patterns.clone()
     }
 
-    /// Its link end.
+    /// The link end of the endpoint.
     pub fn link(&self) -> &LinkEnd {
         &self.link
     }
@@ -264,7 +264,7 @@ impl Endpoint {
         &mut self.bar
     }
 
-    /// Begins to load what the next event needs.
+    /// Prefetches the data that the next event needs into the processor's cache.
     #[inline]
     pub(crate) fn prefetch(&self, action: &Action<Frame>) {
         kernel::prefetch(self, PACKETS);
@@ -272,7 +272,7 @@ impl Endpoint {
             .prefetch(matches!(action, Action::Receive(_, Frame::Tlp(_))));
     }
 
-    /// Begins to load the lists of packets.
+    /// Prefetches the link's lists of packets into the processor's cache.
     #[inline]
     pub(crate) fn prefetch_rest(&self, packets: &Packets) {
         self.link.prefetch_packets(packets);
@@ -282,7 +282,7 @@ impl Endpoint {
         self.link.start(&mut At::new(fx, PORT));
     }
 
-    /// Handles a frame. A packet waits for [`Endpoint::take`]. False if there is nothing for the engine to do before a later timer.
+    /// Handles a frame. A packet waits until [`Endpoint::take`] takes it. Returns false if the engine has nothing to do before a later timer.
     pub(crate) fn receive<C: Device>(&mut self, frame: Frame, fx: &mut Effects<'_, C>) -> bool {
         let (arrival, _) = self.link.receive(frame, &mut At::new(fx, PORT));
         if let Some(Arrival::Packet(delivery)) = arrival {
@@ -323,7 +323,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a packet has reached the engine, or an answer may be sent.
+    /// Whether a packet has reached the engine, or a completion may be sent.
     pub(crate) fn has_work(&self, now: Time) -> bool {
         let has_come = |queue: &VecDeque<(Time, PacketId)>| {
             let first = queue.front();
@@ -348,14 +348,14 @@ impl Endpoint {
         Some(header)
     }
 
-    /// The next packet that has reached the engine; it leaves the receive buffer.
+    /// Takes the next packet that has reached the engine, and frees its receive buffer.
     pub(crate) fn take<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (packet, charge) = self.take_held(fx)?;
         self.free(charge, fx);
         Some(packet)
     }
 
-    /// The next packet that has reached the engine; it stays in the receive buffer until its charge is [freed](Self::free).
+    /// Takes the next packet that has reached the engine. It occupies the receive buffer until its charge is [freed](Self::free).
     pub(crate) fn take_held<C: Device>(
         &mut self,
         fx: &mut Effects<'_, C>,
@@ -391,17 +391,18 @@ impl Endpoint {
         self.bars[bar]
     }
 
-    /// The offset of a request in a BAR, if all of it is in the first `size` bytes there.
+    /// The offset of a request in a BAR, if the first `size` bytes of the BAR contain the whole request.
     pub(crate) fn offset_in(&self, bar: u8, size: u64, request: &MemoryRequest) -> Option<u64> {
         let base = self.bars[usize::from(bar)];
         let at = request.first_byte().checked_sub(base)?;
         (at.checked_add(request.byte_len().into())? <= size).then_some(at)
     }
 
-    /// Whether the send path can take a request of the engine now. If not, the engine is run again when it can.
+    /// Whether the send path can accept a request of the engine now. If not, the engine is run again when the send path can.
     ///
-    /// Completions have no limit here, because the requests that they answer have one. Requests and completions share the datapath by their
-    /// byte balance, and the wire in the same way. Messages that were held back by masks go first.
+    /// The limit of the send path does not apply to completions, because the number of the requests that they answer is limited. Requests and
+    /// completions share the datapath according to their byte balance, and the wire in the same way. Messages that masks have held back are sent
+    /// first.
     #[inline]
     pub(crate) fn is_open<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> bool {
         let now = fx.now();
@@ -443,8 +444,7 @@ impl Endpoint {
         }
     }
 
-    /// Sends completions, and messages that were held back by masks, through the part of the send path that the engine's requests leave
-    /// free.
+    /// Sends completions, and messages that masks have held back, through the capacity of the send path that the engine's requests do not use.
     pub(crate) fn send_rest<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         if self.tables.is_some() {
             self.is_open(fx);
@@ -463,7 +463,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes the next completion, if the datapath can take it now. If not, the engine is run again when it can.
+    /// Takes the next completion, if the datapath can accept it now. If not, the engine is run again when the datapath can.
     fn next_answer<C: Device>(&mut self, fx: &mut Effects<'_, C>) -> Option<PacketId> {
         let (due, packet) = self.answers.front().copied()?;
         let due = due.max(self.sending.opens());
@@ -500,8 +500,8 @@ impl Endpoint {
         self.posted_waiting(TrafficClass::COHERENCE)
     }
 
-    /// The time at which the engine's last posted request is transmitted, when none waits any longer. Must be called after every
-    /// event, while no other packet uses the wire.
+    /// The time at which the engine's last posted request is transmitted, once no posted request waits. Must be called after every event, while
+    /// no other packet uses the wire.
     pub(crate) fn posted_gone(&self) -> Option<Time> {
         self.posted_gone_but(0)
     }
@@ -522,7 +522,7 @@ impl Endpoint {
         self.link.waiting_like(SOURCE, &charge)
     }
 
-    /// Enqueues a packet at the wire, without the datapath.
+    /// Adds a packet to the queue of the wire, without the datapath.
     pub(crate) fn send<C: Device>(&mut self, packet: PacketId, fx: &mut Effects<'_, C>) {
         let now = fx.now();
         if self.generates_ecrc {
@@ -538,7 +538,7 @@ impl Endpoint {
         waiting.saturating_sub(self.most_in_send_path())
     }
 
-    /// The most packets before the wire that are in the send path, and not behind it.
+    /// The largest number of packets before the wire that can be in the send path, and do not wait behind it.
     fn most_in_send_path(&self) -> usize {
         self.send_path.as_ref().map_or(0, |path| path.most())
     }
@@ -554,7 +554,7 @@ impl Endpoint {
         }
     }
 
-    /// Schedules a wake-up of the engine at `time`; none if that is never.
+    /// Schedules a wake-up of the engine at `time`, unless an earlier one is scheduled or `time` is never.
     pub(crate) fn wake_engine<C: Device>(&mut self, time: Time, fx: &mut Effects<'_, C>) {
         if time < self.engine_wake {
             self.engine_wake = time;
@@ -562,8 +562,8 @@ impl Endpoint {
         }
     }
 
-    /// Wakes the engine at `time`, when a request times out if it is not answered. A run waits for that only if nothing
-    /// else is left to happen ([`Leaf::deadline`](crate::Leaf::deadline)).
+    /// Wakes the engine at `time`, when an unanswered request times out. The run waits for this wake-up only if no other event is left
+    /// ([`Leaf::deadline`](crate::Leaf::deadline)).
     pub(crate) fn wake_engine_in_background<C: Device>(
         &mut self,
         time: Time,
@@ -580,14 +580,14 @@ impl Endpoint {
         self.engine_wake.min(self.engine_deadline)
     }
 
-    /// Number of packets of a circuit that may come to the send path before it is full.
+    /// Number of packets of a circuit that can enter the send path before it is full.
     pub(crate) fn openings(&self) -> u32 {
         let waiting = self.link.waiting();
         let waiting = waiting.saturating_sub(self.most_in_send_path());
         u32::from(self.send_queue).saturating_sub(waiting as u32)
     }
 
-    /// Sends a packet of which the engine's own datapath transferred the first beat at `began`, or earlier than now.
+    /// Sends a packet whose first beat the engine's own datapath transferred at `began`, which may be earlier than now.
     pub(crate) fn hand_over_at<C: Device>(
         &mut self,
         began: Time,
@@ -605,7 +605,7 @@ impl Endpoint {
         self.link.enqueue(SOURCE, waiting, &mut At::new(fx, PORT));
     }
 
-    /// Sends a packet by the datapath, which must be [open](Endpoint::is_open); returns the time at which its last beat has passed.
+    /// Sends a packet through the datapath, which must be [open](Endpoint::is_open). Returns the time at which the last beat has passed.
     pub(crate) fn hand_over<C: Device>(
         &mut self,
         mut packet: PacketId,
@@ -639,10 +639,10 @@ impl Endpoint {
     }
 }
 
-/// A number of packets that keeps any link busy; the default of `send_queue`.
+/// A number of packets that is enough to keep any link busy; the default of `send_queue`.
 const BUSY: usize = 8;
 
-/// The address of a disabled BAR, which no request has.
+/// The base address of a disabled BAR. No request has this address.
 const CLOSED: u64 = u64::MAX;
 
 /// Read completion boundary of a device's completions (PCIe Base 2.3.1.1).

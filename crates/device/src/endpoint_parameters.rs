@@ -100,12 +100,12 @@ kernel::parameters! {
     }
 }
 
-/// An interval of time, from the beginning of the run.
+/// An interval of time; both times count from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its begin.
+    /// The begin of the interval.
     pub from: Span,
-    /// Its end.
+    /// The end of the interval.
     pub to: Span,
 }
 
@@ -136,7 +136,7 @@ kernel::choices! {
     pub enum Implementation {
         /// The device model.
         Model = "model",
-        /// The circuit.
+        /// The circuit in SystemVerilog.
         Rtl = "rtl",
     }
 }
@@ -151,7 +151,7 @@ impl EndpointParameters {
         (self.implementation == Implementation::Rtl).then_some(bits)
     }
 
-    /// The key of a setting that cannot work, or that contradicts another, with what is wrong and what to write instead.
+    /// The key of a setting that cannot work or contradicts another setting, and a text with the error and the correction.
     pub fn contradiction(&self) -> Option<(&'static str, String)> {
         let sides = [
             (
@@ -203,7 +203,7 @@ impl EndpointParameters {
         })
     }
 
-    /// The time that a packet of `bytes` is in the receive buffer if nothing delays it.
+    /// The time for which a packet of `bytes` occupies the receive buffer if nothing delays it.
     pub fn held(&self, bytes: u64) -> Span {
         self.receive_latency + self.received_in(bytes)
     }
@@ -231,7 +231,7 @@ impl EndpointParameters {
         class(self.interrupt_traffic_class)
     }
 
-    /// The limits of outstanding non-posted requests of an engine with so many tags.
+    /// The limits of outstanding non-posted requests of an engine with `tags` tags.
     pub(crate) fn outstanding(&self, tags: u32) -> OutstandingLimits {
         OutstandingLimits {
             tags: tags as u16,
@@ -292,7 +292,7 @@ impl EndpointParameters {
         Some([bar].into_iter().chain(self.msix_bar()).collect())
     }
 
-    /// The MSI-X table of a function in a BAR of this size, if there is one; it need not fit.
+    /// The MSI-X table of a function in a BAR of this size; none if the function has no MSI-X. The table may be larger than the BAR.
     fn msix_in(&self, size: u64) -> Option<MsixTable> {
         let vectors = u16::try_from(self.msix_vectors).ok()?;
         let place = MsixTable {
@@ -320,7 +320,7 @@ impl EndpointParameters {
         })
     }
 
-    /// The BAR of its own that the MSI-X table of each function has, if it has one.
+    /// The BAR that contains nothing but the MSI-X table of a function and its pending bits, if there is one.
     pub fn msix_bar(&self) -> Option<Bar> {
         let place = self.msix_in(0).filter(|place| place.bar > 0)?;
         let table = u64::from(place.table) + place.table_bytes();
@@ -332,7 +332,7 @@ impl EndpointParameters {
         })
     }
 
-    /// The MSI-X table of a function with these BARs, if there is one; none, too, if its BAR is missing.
+    /// The MSI-X table of a function with these BARs; none if the function has no MSI-X, or if the BAR of the table is missing.
     pub fn msix(&self, bars: &[Bar]) -> Option<MsixTable> {
         let bar = bars
             .iter()
@@ -340,7 +340,7 @@ impl EndpointParameters {
         self.msix_in(bar.size)
     }
 
-    /// The reason why the MSI-X table of a function with these BARs cannot be where it should be, with the key to change.
+    /// The reason why the MSI-X table of a function with these BARs cannot have its place, and the key to change.
     pub fn msix_contradiction(&self, bars: &[Bar]) -> Option<(&'static str, String)> {
         if self.msix_vectors == 0 {
             return None;
@@ -400,7 +400,7 @@ pub(crate) fn class(number: u32) -> TrafficClass {
     TrafficClass::new(number as u8).unwrap_or_default()
 }
 
-/// A page of a BAR, which software can map by itself.
+/// A page of a BAR. Software can map each page separately.
 const PAGE: u64 = 4096;
 
 /// The smallest max read request size, in bytes (PCIe Base 7.5.3.4).

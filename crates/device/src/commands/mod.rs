@@ -1,6 +1,7 @@
-//! Accesses that software on the host starts by registers, one at a time.
+//! The registers by which software on the host starts accesses of a device, one at a time.
 //!
-//! A device model embeds [`Commands`]: it passes on accesses to its registers, starts what they command, and reports the end.
+//! A device model embeds [`Commands`]. The model passes requests to its registers on to `Commands`, makes the accesses that they start, and
+//! reports the end of each.
 
 pub mod registers;
 mod works;
@@ -28,16 +29,16 @@ pub(crate) const REGISTERS: Bar = Bar {
 /// The interrupt vector for the end of an access.
 const VECTOR: u16 = 0;
 
-/// The commands that a device model obeys.
+/// The capabilities of a device that decide which commands are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Abilities {
-    /// Size of the device's own memory for transfers, if it has one.
+    /// Size of the device's own memory that commands can use; none if they cannot use any.
     pub(crate) card: Option<u64>,
-    /// Whether atomic operations have the widths of PCI Express, instead of the widths of coherent agents.
+    /// Whether atomic operations have the operand widths of PCI Express, instead of the widths of coherent agents.
     pub(crate) is_bound_by_pcie: bool,
 }
 
-/// An access as commanded.
+/// An access that software has commanded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Command {
     pub(crate) kind: AccessKind,
@@ -47,18 +48,18 @@ pub(crate) struct Command {
     pub(crate) card: u64,
     /// Number of bytes.
     pub(crate) len: u64,
-    /// The number of the sequence of accesses to which measurements count it.
+    /// The number of the sequence of accesses to which the access is counted in measurements.
     pub(crate) sequence: Option<usize>,
 }
 
-/// The outcome of a packet that may be for the registers.
+/// The result of a packet that may be a request to the registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Served {
-    /// It is not for the registers.
+    /// The packet is no request to the registers.
     Elsewhere,
-    /// It was handled.
+    /// The packet was handled.
     Here,
-    /// It was handled, and starts this access.
+    /// The packet was handled, and starts this access.
     Start(Command),
 }
 
@@ -96,7 +97,7 @@ impl Commands {
         *self = Self::new(self.abilities, self.cycle);
     }
 
-    /// Handles a request to the registers, and releases it; leaves other packets alone.
+    /// Handles a request to the registers and releases the packet; does nothing with other packets.
     pub(crate) fn serve<C: Device>(
         &mut self,
         packet: PacketId,
@@ -158,12 +159,12 @@ impl Commands {
         self.end = Some((at, failed));
     }
 
-    /// The time of the end that was recorded last, if it has not been shown in the registers.
+    /// The time at which the access in progress ends, as long as the registers do not show its end.
     pub(crate) fn next_time(&self) -> Time {
         self.end.map_or(Time::NEVER, |(at, _)| at)
     }
 
-    /// Sends the interrupts that can be signalled, behind all data that was sent before them, while the send path `is_open`.
+    /// Sends the pending interrupts while the send path `is_open`. They follow all data that was sent before them.
     pub(crate) fn send_interrupts<C: Device>(
         &mut self,
         endpoint: &mut Endpoint,
@@ -199,7 +200,7 @@ impl Commands {
         Some(command)
     }
 
-    /// The access that the registers command, if the device can make it.
+    /// The access that the registers describe, if the device can make it.
     fn valid(&self, word: u32) -> Option<Command> {
         let kind = registers::operation(word)?;
         let command = Command {

@@ -6,11 +6,11 @@ use transaction::{AccessLoop, Accesses, OneAccess};
 use super::Command;
 use crate::endpoint::Device;
 
-/// The sequences of a device; `S` is the state of one in the device.
+/// The sequences of accesses of a device. `S` is the state that the device keeps for each sequence.
 #[derive(Debug, Default)]
 pub(crate) struct Works<S> {
     pub(crate) all: Vec<Work<S>>,
-    /// The number of the sequence of the accesses that software has started and no measurement counts.
+    /// The number of the sequence for accesses that software has started and that no measurement counts.
     unmeasured: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Faults of an endpoint's hardware: data that goes bad on its way out, and registers that cannot be accessed.
+//! Faults of an endpoint's hardware: data that is damaged before it is sent, and registers that cannot be accessed.
 
 use std::ops::Range;
 
@@ -10,9 +10,9 @@ use super::Endpoint;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Faults {
-    /// The number of packets with data, next to be sent, whose data is bad.
+    /// The number of packets still to be poisoned: the next packets with data that the engine sends.
     bad_packets: u32,
-    /// Bytes of BAR 0, as offsets, whose access ends with Completer Abort.
+    /// Ranges of offsets in BAR 0. A request for any of these bytes ends with Completer Abort.
     inaccessible: Vec<Range<u64>>,
 }
 
@@ -23,7 +23,7 @@ impl Endpoint {
         self.changes_packets = true;
     }
 
-    /// Answers requests for these bytes of BAR 0, as offsets, with Completer Abort from now on.
+    /// Answers every later request for a byte in this range of offsets in BAR 0 with Completer Abort.
     pub fn make_inaccessible(&mut self, bytes: Range<u64>) {
         self.faults.get_or_insert_default().inaccessible.push(bytes);
     }
@@ -41,7 +41,7 @@ impl Endpoint {
         bad.any(|bad| first < bad.end && bad.start < end)
     }
 
-    /// The packet as it leaves: marked, with what faults make of it, and with its ECRC.
+    /// The packet with its marking, the effect of faults, and its ECRC, as it is sent.
     pub(super) fn as_sent(&mut self, mut packet: PacketId, packets: &mut Packets) -> PacketId {
         if !self.marking.is_plain() {
             packet = self.marking.mark(packet, packets);

@@ -1,7 +1,7 @@
-//! The interrupts of an endpoint's functions, by MSI or MSI-X: the one place from which every device model signals.
+//! The interrupts of an endpoint's functions, by MSI or MSI-X, for all device models.
 //!
-//! A model requests the message when it would hand it to the datapath, so that the message follows all data before it, and obeys the
-//! masks that software has read back. Messages that a mask has held back are sent by the endpoint itself.
+//! A model requests the message when it would pass it to the datapath. The message therefore follows all data before it, and masks that software
+//! has read back are in effect. The endpoint itself sends the messages that a mask has held back.
 
 use kernel::Effects;
 use packet::{PacketId, Stamp};
@@ -25,14 +25,14 @@ pub(super) struct Tables {
 struct Table {
     /// Address of the BAR with the table.
     base: u64,
-    /// Whether the function exists.
+    /// Whether the function exists now.
     is_there: bool,
     vectors: VectorTable,
 }
 
 impl Endpoint {
-    /// The interrupt `vector` of the function at `place`: the packet that signals it, to be handed over now. None if it is held back,
-    /// or if the function may not signal it.
+    /// Signals the interrupt `vector` of the function at `place`. Returns the packet that must be handed over now; none if a mask holds the
+    /// message back, or if the function may not signal the interrupt.
     pub(crate) fn interrupt<C: Device>(
         &mut self,
         place: FunctionPlace,
@@ -47,7 +47,7 @@ impl Endpoint {
         self.parameters.interrupt_class()
     }
 
-    /// The message of an interrupt that may be sent now; counts the interrupt, or sets its pending bit.
+    /// The message of an interrupt, if it may be sent now. The interrupt is counted; if the message is held back, its pending bit is set.
     fn message_now(&mut self, place: FunctionPlace, vector: u16) -> Option<Message> {
         let Some(tables) = &mut self.tables else {
             return self.msi_of(place, u8::try_from(vector).ok()?);
@@ -69,7 +69,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether the function at `place` exists and has `vector`: in its MSI-X table, or among the MSI vectors that it requests.
+    /// Whether the function at `place` exists and has `vector` in its MSI-X table, or among the MSI vectors that it requests.
     pub(crate) fn has_vector(&self, place: FunctionPlace, vector: u16) -> bool {
         if !self.functions.places().any(|one| one == place) {
             return false;
@@ -98,14 +98,14 @@ impl Endpoint {
         }
     }
 
-    /// The interrupts of each vector of each function with an MSI-X table: the physical function, then the virtual ones.
+    /// The interrupt counts of each function with an MSI-X table, by vector. The first function is the physical one.
     pub fn interrupt_counts(&self) -> impl Iterator<Item = &[VectorCounts]> {
         let tables = self.tables.iter().flat_map(|tables| &tables.all);
         tables.map(|table| table.vectors.counts())
     }
 
-    /// Replaces the bytes of `bytes`, from byte `offset` of BAR 0 on, that belong to the MSI-X table or the pending bits of the physical
-    /// function.
+    /// Copies the MSI-X table and the pending bits of the physical function into `bytes`, which are the bytes from `offset` of BAR 0 on. Bytes
+    /// outside of them do not change.
     pub fn show_table(&self, offset: u64, bytes: &mut [u8]) {
         let table = self.tables.iter().filter_map(|tables| tables.all.first());
         for table in table.filter(|table| table.vectors.place().bar == 0) {
@@ -117,8 +117,8 @@ impl Endpoint {
         }
     }
 
-    /// Writes the bytes of `bytes`, from byte `offset` of BAR 0 on, that belong to the MSI-X table of the physical function, outside a run.
-    /// A message that a mask held back is sent with the next packet.
+    /// Writes to the MSI-X table of the physical function, outside a run. `bytes` are for offset `offset` of BAR 0 and up; bytes outside the
+    /// table are ignored. Messages that a mask held back before are sent with the next packet.
     pub fn fill_table(&mut self, offset: u64, bytes: &[u8]) {
         let tables = self.tables.iter_mut();
         let table = tables.filter_map(|tables| tables.all.first_mut());
@@ -129,7 +129,7 @@ impl Endpoint {
         }
     }
 
-    /// Applies the registers of all functions to their tables.
+    /// Applies the configuration registers of all functions to their MSI-X tables.
     pub(super) fn apply_to_tables(&mut self) {
         let own = self.functions.space(FunctionPlace::Own);
         if self.tables.is_none() {
@@ -176,7 +176,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the table of the function at `place` to its state after reset; that of each function, if it is the physical one.
+    /// Returns the MSI-X table of the function at `place` to its state after reset; the tables of all functions, if `place` is the physical
+    /// function.
     pub(super) fn reset_tables(&mut self, place: FunctionPlace) {
         let tables = self.tables.iter_mut().flat_map(|tables| &mut tables.all);
         for (index, table) in tables.enumerate() {
@@ -186,7 +187,8 @@ impl Endpoint {
         }
     }
 
-    /// Serves the requests for MSI-X tables that are next among the packets that have reached the engine, which does not see them.
+    /// Serves requests for MSI-X tables, as long as such a request is the next packet that has reached the engine. The engine does not receive
+    /// these requests.
     pub(super) fn serve_tables<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         while let Some((due, packet)) = self.inbound.front().copied()
             && due <= fx.now()
@@ -199,7 +201,7 @@ impl Endpoint {
         }
     }
 
-    /// The table that a memory request is for.
+    /// The index of the table that contains all bytes of a memory request.
     fn table_of(&self, header: &Header) -> Option<usize> {
         let (Kind::MemoryRead(request) | Kind::MemoryWrite(request)) = &header.kind else {
             return None;
@@ -263,7 +265,7 @@ impl Endpoint {
         Some(self.message_packet(place, message, fx))
     }
 
-    /// The memory write of a message.
+    /// The memory write that signals an interrupt.
     fn message_packet<C: Device>(
         &self,
         place: FunctionPlace,

@@ -1,4 +1,4 @@
-//! Poisoned and damaged packets at an endpoint: it uses none of their data (PCIe Base 2.7).
+//! Poisoned and damaged packets at an endpoint. The endpoint uses none of their data (PCIe Base 2.7).
 
 use kernel::Effects;
 use packet::{Charge, PacketId, Refusal};
@@ -7,7 +7,8 @@ use protocol::{Class, Header, Kind};
 use super::{Device, Endpoint};
 
 impl Endpoint {
-    /// Handles a poisoned packet that has reached the engine. The engine gets a completion as one that has failed, and no request.
+    /// Handles a poisoned packet that has reached the engine. A poisoned request is dropped, and the next packet is handled. A poisoned
+    /// completion is passed on, so that its request fails. Returns the packet for the engine, if there is one.
     pub(super) fn take_poisoned<C: Device>(
         &mut self,
         packet: PacketId,
@@ -35,7 +36,7 @@ impl Endpoint {
         Some((fx.store().as_poisoned(packet), charge))
     }
 
-    /// Refuses the poisoned requests that have reached the engine first; returns the header of the packet behind them.
+    /// Drops poisoned requests until the next packet for the engine is no poisoned request, and returns the header of this packet.
     pub(super) fn front_behind_poison<C: Device>(
         &mut self,
         fx: &mut Effects<'_, C>,
@@ -52,7 +53,8 @@ impl Endpoint {
         }
     }
 
-    /// Drops a packet whose ECRC is wrong: nothing in it can be trusted. A requester misses the completion that it may have been.
+    /// If the ECRC of a packet is wrong, drops the packet and returns true. No field of the packet can be trusted. If it is a completion, its
+    /// request will time out.
     pub(super) fn drops_damaged<C: Device>(
         &mut self,
         packet: PacketId,

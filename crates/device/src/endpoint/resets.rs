@@ -1,7 +1,7 @@
-//! Resets of an endpoint: function level resets of its functions (PCIe Base 6.6.2), the end of virtual functions (9.3.3.3.1), and the
-//! reset of all functions when the link goes down (2.9.1): registers, interrupts, and packets on their way.
+//! Resets of an endpoint: function level resets (PCIe Base 6.6.2), resets of virtual functions that are disabled (9.3.3.3.1), and the reset of
+//! all functions when the link goes down (2.9.1). A reset changes registers, interrupts, and packets that are not sent yet.
 //!
-//! The engine takes each reset when the event with the request is over, and forgets what it did for the function.
+//! After the event with the reset request, the engine takes each reset, and drops its work for the function.
 
 use kernel::{Effects, Time};
 use link::DownCause;
@@ -11,27 +11,27 @@ use transaction::FunctionPlace;
 
 use super::{Device, Endpoint, PORT};
 
-/// The resets of an endpoint that has had one.
+/// The resets of an endpoint. Only an endpoint that had a reset has them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Resets {
-    /// The functions that were in reset, each with the end of its last reset.
+    /// The functions that had a function level reset, each with the end of its last one.
     ends: Vec<(FunctionPlace, Time)>,
-    /// Resets that the engine has not taken, latest first.
+    /// The resets that the engine has not taken, latest first.
     pending: Vec<FunctionPlace>,
 }
 
 impl Endpoint {
-    /// Whether a function has ever been reset.
+    /// Whether the endpoint has ever had a reset.
     pub(crate) fn has_resets(&self) -> bool {
         self.resets.is_some()
     }
 
-    /// Takes the next reset that the engine has not handled. That of the physical function is one of all functions.
+    /// Takes the next reset that the engine has not handled. A reset of the physical function resets all functions.
     pub(crate) fn take_reset(&mut self) -> Option<FunctionPlace> {
         self.resets.as_mut()?.pending.pop()
     }
 
-    /// Whether the function at `place` is in reset at `now`: it drops what arrives.
+    /// Whether the function at `place` is in a function level reset at `now`, and drops the packets that arrive.
     pub(crate) fn is_in_reset(&self, place: FunctionPlace, now: Time) -> bool {
         let ends = self.resets.iter().flat_map(|resets| &resets.ends);
         ends.filter(|(one, _)| [place, FunctionPlace::Own].contains(one))
@@ -52,7 +52,7 @@ impl Endpoint {
         }
     }
 
-    /// Begins a function level reset of the function at `place`, whose request is being served.
+    /// Begins a function level reset of the function at `place`. The configuration write that requests the reset is being handled.
     pub(super) fn begin_reset<C: Device>(&mut self, place: FunctionPlace, fx: &mut Effects<'_, C>) {
         self.drop_answers(place, fx);
         self.functions.function_level_reset(place);
@@ -69,8 +69,8 @@ impl Endpoint {
         ));
     }
 
-    /// Resets the virtual functions that a write has ended, if fewer are left than the `before` that there were. They cease to exist at
-    /// once, and others in their initial state take their places when software enables them again (PCIe Base 9.3.3.3.1).
+    /// Resets the virtual functions that a configuration write has disabled; there were `before` of them. They cease to exist at once. If
+    /// software enables virtual functions again, they are in their initial state (PCIe Base 9.3.3.3.1).
     pub(super) fn end_virtual_functions<C: Device>(
         &mut self,
         before: usize,
@@ -95,7 +95,7 @@ impl Endpoint {
         }
     }
 
-    /// Begins a reset of all functions, because the link has gone down. A device that has taken it down itself was taken out, and has no
+    /// Begins a reset of all functions, because the link has gone down. If the cause is a command at this end, the device was removed and has no
     /// power.
     pub(super) fn begin_reset_of_link<C: Device>(
         &mut self,
@@ -129,8 +129,8 @@ impl Endpoint {
         }
     }
 
-    /// Drops the completions that the function at `place` has not handed to its link; the completions of all functions, if it is the
-    /// physical one.
+    /// Drops the completions that wait for the datapath and come from the function at `place`; the completions of all functions, if `place` is
+    /// the physical function.
     fn drop_answers<C: Device>(&mut self, place: FunctionPlace, fx: &mut Effects<'_, C>) {
         let own = self.functions.id_of(place);
         let packets = fx.store();

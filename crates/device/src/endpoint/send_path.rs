@@ -1,17 +1,17 @@
-//! The send path of an endpoint: a pipeline between the engine and the wire, whose latency does not limit the rate.
+//! The send path of an endpoint: a pipeline between the engine and the wire. Its latency does not limit the rate.
 //!
-//! A pipeline holds as many packets as pass one after the other within its latency. If the wire stalls, the whole pipeline stalls, and the
-//! packets in it stay there. So it is the newest requests that are in the path, and only older ones wait behind it.
+//! The pipeline holds as many packets as can pass, one after the other, within its latency. If the wire stalls, the whole pipeline stalls with
+//! its packets. The newest requests are therefore in the path, and older requests wait behind it for the wire.
 
 use std::collections::VecDeque;
 
 use kernel::Span;
 
-/// The requests that the send path can hold, as times that the slower one of datapath and wire takes for each.
+/// The requests that the send path can hold. Each is stored as its time on the datapath or on the wire, whichever is longer.
 #[derive(Clone, Debug)]
 pub(super) struct SendPath {
     latency: Span,
-    /// The newest requests, which pass within the latency together.
+    /// The times of the newest requests, as many as pass within the latency.
     times: VecDeque<Span>,
     /// The sum of their times.
     total: Span,
@@ -29,7 +29,7 @@ impl SendPath {
         })
     }
 
-    /// Takes a request that takes `time` to pass.
+    /// Adds a request that takes `time` to pass.
     pub(super) fn enter(&mut self, time: Span) {
         self.times.push_back(time);
         self.total += time;
@@ -40,7 +40,7 @@ impl SendPath {
         }
     }
 
-    /// The most requests that are in the path and not behind it.
+    /// The largest number of requests that can be in the path, and do not wait behind it.
     pub(super) fn most(&self) -> usize {
         self.times.len()
     }

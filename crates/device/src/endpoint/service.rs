@@ -45,7 +45,8 @@ impl Endpoint {
                 return self.refuse(packet, Refusal::UnexpectedCompletion, fx);
             }
             Kind::Message(request) if request.message == Message::ActiveStateNak => {}
-            // The devices complete no atomic operations (Device Capabilities 2); coherent agents handle their messages before.
+            // The devices complete no atomic operations (Device Capabilities 2). Coherent agents handle coherence messages before this function
+            // is called.
             Kind::Atomic(_) | Kind::Message(_) | Kind::Network(_) | Kind::Coherence(_) => {
                 return self.refuse(packet, Refusal::UnsupportedRequest, fx);
             }
@@ -53,7 +54,7 @@ impl Endpoint {
         fx.store().release(packet);
     }
 
-    /// Reports the payload of a write whose bytes its device has taken, and releases its packet.
+    /// Reports the payload of a write that the device has executed, and releases the packet.
     pub(crate) fn end_write<C: Device>(
         &self,
         packet: PacketId,
@@ -67,7 +68,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a packet may be served; if not, the reason.
+    /// Returns an error with the reason if a packet must not be served.
     pub(crate) fn verdict(&self, header: &Header) -> Result<(), Refusal> {
         self.check_size(header)?;
         match &header.kind {
@@ -77,7 +78,7 @@ impl Endpoint {
                 }
                 Ok(())
             }
-            // A refusal of L1 for which the link does not wait any longer.
+            // The link has ended its wait for this refusal of L1, so the message has no effect.
             Kind::Message(request) if request.message == Message::ActiveStateNak => Ok(()),
             Kind::MemoryRead(_)
             | Kind::MemoryWrite(_)
@@ -88,8 +89,8 @@ impl Endpoint {
         }
     }
 
-    /// Checks a packet against the max payload size (PCIe Base 2.2.2), its traffic class against the map of the port (2.5.3), and its
-    /// prefix against the registers (2.2.10.2).
+    /// Checks the payload of a packet against the max payload size (PCIe Base 2.2.2), its traffic class against the mapping of classes to
+    /// channels (2.5.3), and its prefix against the registers (2.2.10.2).
     pub(crate) fn check_size(&self, header: &Header) -> Result<(), Refusal> {
         if header.checked_size() >= self.checked_from {
             return self.look_closely(header);
@@ -104,14 +105,14 @@ impl Endpoint {
         if is_too_large || !is_known || !self.link.maps(header.traffic_class) {
             return Err(Refusal::MalformedTlp);
         }
-        // Our choice: a function in which address spaces are not enabled does not know the address.
+        // Our choice: a function whose PASID capability is not enabled handles the address as unknown.
         if header.pasid.is_some() && !own.pasid_control().is_enabled {
             return Err(Refusal::UnsupportedRequest);
         }
         Ok(())
     }
 
-    /// Refuses a packet and releases it; a non-posted request gets a completion.
+    /// Refuses a packet and releases it. If it is a non-posted request, a completion is sent.
     pub(crate) fn refuse<C: Device>(
         &mut self,
         packet: PacketId,
@@ -134,7 +135,7 @@ impl Endpoint {
         self.report_errors(fx);
     }
 
-    /// Records what the link has detected, and what has become of it.
+    /// Records the errors that the link has detected and the changes of its state in the registers.
     pub(super) fn record_link<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         while let Some(change) = self.link.take_change() {
             let (own, link) = (FunctionPlace::Own, &self.link);
@@ -147,7 +148,7 @@ impl Endpoint {
         self.functions.record_link(own, &mut self.link, now);
     }
 
-    /// Gives the end of the link a command from outside the fabric.
+    /// Gives the link end a command from outside the fabric, such as an incident.
     pub(crate) fn command_link<C: Device>(
         &mut self,
         command: LinkCommand,
@@ -156,13 +157,13 @@ impl Endpoint {
         self.link.command_later(command, &mut At::new(fx, PORT));
     }
 
-    /// Records what the link has detected, and what has become of it, and reports it.
+    /// Records the errors that the link has detected and the changes of its state in the registers, and sends the error messages.
     pub(super) fn report_link<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         self.record_link(fx);
         self.report_errors(fx);
     }
 
-    /// Sends the messages for errors that functions report. The core makes them, so they do not pass the engine's datapath.
+    /// Sends the messages for errors that functions report. The PCI Express core makes them, so they do not pass the engine's datapath.
     pub(super) fn report_errors<C: Device>(&mut self, fx: &mut Effects<'_, C>) {
         while let Some(report) = self.functions.take_report() {
             let message = self.functions.error_message(report, fx.store());
@@ -192,13 +193,13 @@ impl Endpoint {
             self.end_virtual_functions(virtual_functions, fx);
             self.link.initialize_channels(&mut At::new(fx, PORT));
         }
-        // The completion leaves before the reset (PCIe Base 6.6.2).
+        // The reset takes effect after this completion (PCIe Base 6.6.2).
         self.answers.push_back((fx.now(), served.completion));
         self.report_errors(fx);
     }
 
-    /// The message about an error of this severity that the function at `place` has found in itself, to be handed over now. None if
-    /// software has not enabled these messages, or the function is gone.
+    /// The message for an internal error of this severity in the function at `place`, to be handed over now. None if software has not enabled
+    /// these messages, or if the function no longer exists.
     pub(crate) fn own_error<C: Device>(
         &mut self,
         place: FunctionPlace,
@@ -210,7 +211,7 @@ impl Endpoint {
         Some(self.functions.error_message(report, fx.store()))
     }
 
-    /// Records a completion timeout of the function at `place`, if it is still there.
+    /// Records a completion timeout of the function at `place`, if the function still exists.
     pub(crate) fn record_timeout<C: Device>(
         &mut self,
         place: FunctionPlace,
@@ -222,8 +223,8 @@ impl Endpoint {
         }
     }
 
-    /// Reports a request for so many bytes of the function at `place` that has timed out, for its flow if it has one: the requester reports
-    /// the bytes of a flow when its request has ended.
+    /// Records a completion timeout of the function at `place`, and reports the request. If the request belongs to a flow, the report has no
+    /// bytes, because the requester reports them when the request has ended; otherwise the report has the request's `bytes`.
     pub(crate) fn give_up<C: Device>(
         &mut self,
         place: FunctionPlace,
@@ -238,8 +239,8 @@ impl Endpoint {
         });
     }
 
-    /// Records an error that the engine has detected in a packet with this header, and reports it. A request that is answered has a
-    /// completion that informs its requester.
+    /// Records an error that the engine has detected in a packet with this header, and sends the error message. `is_answered` is true if a
+    /// completion informs the requester.
     pub(crate) fn record_detected<C: Device>(
         &mut self,
         why: Refusal,
@@ -252,7 +253,7 @@ impl Endpoint {
         self.report_errors(fx);
     }
 
-    /// Answers a read from `memory`, which begins at address `base`, instead of BAR 0.
+    /// Completes a read with data from `memory`, which begins at address `base`, instead of data from BAR 0.
     pub(crate) fn answer<C: Device>(
         &mut self,
         request: PacketId,
@@ -264,7 +265,7 @@ impl Endpoint {
         self.answer_at(due, request, memory, base, fx);
     }
 
-    /// Answers a read as [`answer`](Self::answer) does, with data that is available at `due`. Returns the first completion.
+    /// Completes a read as [`answer`](Self::answer) does, with data that is available at `due`. Returns the first completion.
     pub(crate) fn answer_at<C: Device>(
         &mut self,
         due: Time,

@@ -1,5 +1,5 @@
-//! The MSI-X table of one function with its pending bits (PCIe Base 7.7.2, 6.1.4), without packets: which message an interrupt
-//! sends, and when.
+//! The MSI-X table of one function with its pending bits (PCIe Base 7.7.2, 6.1.4). The table determines the message of each interrupt and the
+//! time at which it may be sent, but makes no packets.
 
 use protocol::register::{MSIX_ENTRY, MSIX_VECTOR_CONTROL, MSIX_VECTOR_MASK};
 use protocol::{MsixTable, Signalling};
@@ -7,18 +7,18 @@ use protocol::{MsixTable, Signalling};
 /// Address and data of the memory write that signals an interrupt.
 pub(super) type Message = (u64, u32);
 
-/// The outcome of an interrupt, for the function that raises it.
+/// The result of an interrupt that a function raises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Raised {
-    /// It sends this message.
+    /// The function sends this message.
     Sent(Message),
-    /// It sets the pending bit; the message follows when neither the vector nor the function is masked.
+    /// The pending bit is set. The message follows when neither the vector nor the function is masked.
     Held,
-    /// It has no way to tell anybody.
+    /// The interrupt is lost because MSI-X is not enabled.
     Dropped,
 }
 
-/// Numbers of interrupts of a vector since the beginning of the run.
+/// The numbers of interrupts of a vector since the beginning of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VectorCounts {
     /// Messages sent.
@@ -66,7 +66,7 @@ impl VectorTable {
         &self.counts
     }
 
-    /// Returns entries and pending bits to their values after reset; the counts go on.
+    /// Returns the entries and the pending bits to their values after reset; the counts do not change.
     pub(super) fn reset(&mut self) {
         let counts = std::mem::take(&mut self.counts);
         *self = VectorTable {
@@ -75,12 +75,12 @@ impl VectorTable {
         };
     }
 
-    /// Applies what the function may do with messages and with requests.
+    /// Applies the configuration registers: how the function may signal interrupts, and whether it may send memory requests.
     pub(super) fn apply_registers(&mut self, signalling: Signalling, may_send: bool) {
         (self.signalling, self.may_send) = (signalling, may_send);
     }
 
-    /// Whether an interrupt would use this table, rather than MSI.
+    /// Whether an interrupt would use this table and not MSI.
     pub(super) fn is_used(&self) -> bool {
         self.signalling != Signalling::Msi
     }
@@ -131,7 +131,7 @@ impl VectorTable {
         (u64::from(upper) << 32 | u64::from(address), data)
     }
 
-    /// Whether `vector` is masked, by itself.
+    /// Whether the mask bit of `vector` is set.
     fn is_masked(&self, vector: u16) -> bool {
         self.words(vector)[3] & MSIX_VECTOR_MASK != 0
     }
@@ -153,7 +153,7 @@ impl VectorTable {
         })
     }
 
-    /// Whether the `len` bytes at `offset` of the BAR belong to the table or to the pending bits, all of them.
+    /// Whether all of the `len` bytes at `offset` of the BAR belong to the table, or all to the pending bits.
     pub(super) fn holds(&self, offset: u64, len: u64) -> bool {
         let table = (self.place.table, self.place.table_bytes());
         let pending = (self.place.pending, self.place.pending_bytes());
@@ -174,15 +174,15 @@ impl VectorTable {
             .map_or(0, |(vector, byte)| self.entries[vector][byte])
     }
 
-    /// Writes the byte at `offset` of the BAR. Bits that software must leave 0 stay 0: the lowest of the address, and all but the mask
-    /// in Vector Control. Pending bits cannot be written.
+    /// Writes the byte at `offset` of the BAR. Reserved bits stay 0: the two lowest bits of the address, and all bits of Vector Control except
+    /// the mask bit. Pending bits cannot be written.
     pub(super) fn write(&mut self, offset: u64, value: u8) {
         if let Some((vector, byte)) = self.entry(offset) {
             self.entries[vector][byte] = value & WRITABLE[byte];
         }
     }
 
-    /// The vector with the byte at `offset` of the BAR, and the number of the byte in its entry.
+    /// The vector whose entry has the byte at `offset` of the BAR, and the index of the byte in the entry.
     fn entry(&self, offset: u64) -> Option<(usize, usize)> {
         let at = offset.checked_sub(self.place.table.into())?;
         (at < self.place.table_bytes())
@@ -190,7 +190,7 @@ impl VectorTable {
     }
 }
 
-/// The bits of each byte of an entry that software can write.
+/// The bits that software can write, for each byte of an entry.
 const WRITABLE: [u8; MSIX_ENTRY as usize] = {
     let mut bits = [0xff; MSIX_ENTRY as usize];
     bits[0] = 0xfc;
@@ -199,7 +199,7 @@ const WRITABLE: [u8; MSIX_ENTRY as usize] = {
     bits
 };
 
-/// The byte with the pending bit of `vector`, and the bit.
+/// The index of the byte with the pending bit of `vector`, and the mask of the bit.
 fn place(vector: u16) -> (usize, u8) {
     (usize::from(vector / 8), 1 << (vector % 8))
 }

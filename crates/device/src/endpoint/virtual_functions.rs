@@ -1,6 +1,6 @@
-//! The virtual functions of an endpoint: their addresses, their memory, and what their registers allow.
+//! The virtual functions of an endpoint: their addresses, their memory, and the permissions that their registers give.
 //!
-//! The physical function determines payload size, read request size and tags.
+//! The registers of the physical function determine payload size, read request size and tags.
 
 use protocol::{ConfigSpace, FunctionId, Header, Kind, MemoryRequest, MessageRouting};
 use transaction::{FunctionPlace, Memory, RequestControl, Requester};
@@ -12,9 +12,9 @@ use crate::EndpointParameters;
 #[derive(Clone, Debug)]
 pub(super) struct VirtualMemory {
     memory: Memory,
-    /// Bytes of each function.
+    /// Bytes of memory of each function.
     size: u64,
-    /// Number of functions that answer.
+    /// Number of functions that answer memory requests now.
     functions: u64,
     /// Address of the first function's BAR 0.
     base: u64,
@@ -51,7 +51,8 @@ impl VirtualMemory {
         (number < self.functions).then_some((number as usize, distance % self.share))
     }
 
-    /// The memory, and its address as the function of `request` would see it, if its BAR holds the whole request.
+    /// The memory of all functions, if the BAR of a function contains the whole request. The address is the one at which the memory must begin
+    /// so that the request finds the bytes of its function.
     pub(super) fn for_request(&self, request: &MemoryRequest) -> Option<(&Memory, u64)> {
         let base = self.base_for(request)?;
         Some((&self.memory, base))
@@ -66,7 +67,8 @@ impl VirtualMemory {
         Some((&mut self.memory, base))
     }
 
-    /// The address of the whole memory as the function of `request` would see it, if its BAR holds the whole request.
+    /// The address at which the memory of all functions must begin so that the request finds the bytes of its function; none if no BAR contains
+    /// the whole request.
     fn base_for(&self, request: &MemoryRequest) -> Option<u64> {
         let first = request.first_byte();
         let (number, offset) = self.locate(first)?;
@@ -98,14 +100,14 @@ impl Endpoint {
         self.functions.id_of(place)
     }
 
-    /// Whether the function at `place` exists and may send memory requests; if not, it keeps them.
+    /// Whether the function at `place` exists and may send memory requests; if not, it keeps its requests.
     pub fn is_bus_master_at(&self, place: FunctionPlace) -> bool {
         self.space_of(place)
             .is_some_and(ConfigSpace::bus_master_enable)
     }
 
-    /// Whether the function at `place` exists and may send atomic operation requests; if not, it keeps them. `AtomicOp` Requester Enable of the
-    /// physical function applies to its virtual ones (PCIe Base 9.3.5).
+    /// Whether the function at `place` exists and may send atomic operation requests; if not, it keeps its requests. `AtomicOp` Requester Enable
+    /// of the physical function applies to its virtual functions too (PCIe Base 9.3.5).
     pub fn is_atomic_requester_at(&self, place: FunctionPlace) -> bool {
         let space = self.functions.space(FunctionPlace::Own);
         self.is_bus_master_at(place) && space.atomic_requester_enable()
@@ -142,7 +144,8 @@ impl Endpoint {
         there.then(|| self.functions.space(place))
     }
 
-    /// The target function of a packet: by its address, the requester of a completion, or the target of a message.
+    /// The target function of a packet: the function at the address of a memory request, the requester of a completion, or the target of a
+    /// message.
     pub(super) fn addressee(&self, header: &Header) -> FunctionPlace {
         let found = match &header.kind {
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => self
@@ -158,7 +161,7 @@ impl Endpoint {
         found.unwrap_or(FunctionPlace::Own)
     }
 
-    /// Whether the BAR 0 with the first byte of a request holds the whole request.
+    /// Whether the BAR 0 that contains the first byte of a request contains the whole request.
     pub(super) fn holds(&self, request: &MemoryRequest) -> bool {
         let first = request.first_byte();
         if let Some(behind) = &self.virtual_memory
@@ -169,7 +172,7 @@ impl Endpoint {
         self.offset_in(0, self.bar.size(), request).is_some()
     }
 
-    /// Whether the physical function may serve a packet.
+    /// Whether a packet is for the physical function, and may be served.
     pub(crate) fn is_own(&self, header: &Header) -> bool {
         self.addressee(header) == FunctionPlace::Own && self.verdict(header).is_ok()
     }
@@ -185,7 +188,7 @@ impl Endpoint {
         }
     }
 
-    /// The memory behind the virtual functions, mutable, to be filled before a run, and the offset of function `number` in it.
+    /// The memory of all virtual functions, mutable, to be filled before a run, and the offset of function `number` in it.
     pub fn virtual_memory_mut(&mut self, number: usize) -> Option<(&mut Memory, u64)> {
         let behind = self.virtual_memory.as_mut()?;
         let start = behind.size * number as u64;

@@ -17,13 +17,13 @@ impl Endpoint {
         }
     }
 
-    /// Whether packets wait for each other in the receive path at `now`.
+    /// Whether a packet in the receive path waits for the datapath behind another packet at `now`.
     pub fn is_receiving_late(&self, now: Time) -> bool {
         let coming = self.inbound.iter().filter(|(due, _)| *due > now);
         !self.receiving.is_unlimited() && coming.count() > 1
     }
 
-    /// Whether the engine holds packets in the receive buffer, beside those in the receive path.
+    /// Whether the engine holds packets in the receive buffer, besides the packets in the receive path.
     pub fn is_holding(&self, packets: &Packets) -> bool {
         let credits = |packet: &PacketId| {
             let charge = packets[*packet].charge();
@@ -33,7 +33,7 @@ impl Endpoint {
         self.link.credits_held() > coming
     }
 
-    /// Whether completions wait for the datapath at `now`.
+    /// Whether a completion whose data is available waits for the datapath at `now`.
     pub fn is_answering_late(&self, now: Time) -> bool {
         self.answers.iter().any(|(due, _)| *due <= now)
     }

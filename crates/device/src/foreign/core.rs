@@ -1,4 +1,4 @@
-//! The state that a model reaches through the shell: its requests, timers and answers.
+//! The state of a model's requests, timers and answers. The model uses it through the shell.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -22,7 +22,7 @@ use crate::requests::{Mark, Posted, Requests};
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) now: Time,
-    /// The reason why the model cannot go on.
+    /// The reason why the model has failed.
     pub(super) failed: Option<String>,
     /// The number of interrupt vectors of each function.
     pub(super) has_vectors: u16,
@@ -31,28 +31,28 @@ pub(super) struct Core {
     pub(super) requests: Requests<Read, Write>,
     /// Reads of registers that the model has not answered.
     pub(super) open: BTreeMap<Ticket, Open>,
-    /// Answers of the model that are not sent, oldest first; no bytes for a refusal.
+    /// Answers of the model to reads of registers that are not sent yet, oldest first. An answer without bytes is a refusal.
     pub(super) answers: VecDeque<(Open, Option<Vec<u8>>, Option<Defect>)>,
     tickets: u64,
-    /// Timers with time, order, number and function.
+    /// The timers, each with its time, order, number and function.
     timers: BinaryHeap<Reverse<(Time, u64, u64, u8)>>,
     timers_set: u64,
     /// The pattern of each flow.
     patterns: Arc<[Pattern]>,
-    /// Arrivals of the data of flows that are not reported.
+    /// Observations of flow data that has arrived, which are not reported yet.
     pub(super) arrivals: VecDeque<Observation>,
     /// Vectors whose pending bits are to be cleared.
     pub(super) withdrawn: Vec<(FunctionPlace, u16)>,
 }
 
-/// A read or an atomic operation of a model, by its tag.
+/// A read or an atomic operation that a model has requested, with the model's tag.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) tag: u64,
-    /// The flow to which its data belongs.
+    /// The flow to which the data of the request belongs.
     pub(super) flow: Option<FlowId>,
     len: u64,
-    /// The bytes that have come; empty before the first ones.
+    /// The bytes that have arrived; empty before the first completion.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -63,14 +63,14 @@ impl Read {
     }
 }
 
-/// A write of a model, with a tag if the model waits for its end.
+/// A write that a model has requested, with a tag if the model waits for its end.
 #[derive(Debug)]
 pub(super) struct Write {
     pub(super) tag: Option<u64>,
     pub(super) bytes: Vec<u8>,
 }
 
-/// A read of registers that waits for the model.
+/// A read of registers that the model has not answered.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Open {
     pub(super) packet: PacketId,
@@ -108,7 +108,7 @@ impl Core {
         next.map_or(Time::NEVER, |Reverse((due, ..))| *due)
     }
 
-    /// Takes the next timer whose time has come.
+    /// Removes the next timer that is due, and returns its number.
     pub(super) fn take_timer(&mut self, now: Time) -> Option<u64> {
         if self.next_timer() > now {
             return None;
@@ -137,12 +137,12 @@ impl Core {
             .retain(|Reverse((_, _, _, function))| is_kept(place_of((*function).into())));
     }
 
-    /// The pattern of the flow that a label names, if there is one.
+    /// The pattern of the flow in a label, if there is such a flow.
     fn pattern(&self, label: &Label) -> Option<&Pattern> {
         self.patterns.get(label.flow as usize)
     }
 
-    /// The mark of a request. Software writes labels, so that one may name no flow.
+    /// The mark of a request. The label may contain the number of no flow, because software can write labels.
     fn mark(&self, mark: device::Mark) -> Mark {
         let label = mark.label.filter(|label| self.pattern(label).is_some());
         Mark {
@@ -156,7 +156,7 @@ impl Core {
         }
     }
 
-    /// Checks that one more request with so many bytes may be in progress.
+    /// Checks that another request with this number of bytes may be in progress.
     fn check_room(&self, bytes: u64) -> Result<(), Misuse> {
         let requests = &self.requests;
         if requests.waiting() >= MOST_WAITING || requests.bytes() + bytes > MOST_WAITING_BYTES {
@@ -167,7 +167,7 @@ impl Core {
 }
 
 impl Core {
-    /// Takes the answer to a read of registers.
+    /// Takes the model's answer to a read of registers.
     fn answer(
         &mut self,
         ticket: Ticket,

@@ -1,4 +1,4 @@
-//! Completions that a model makes wrong on purpose.
+//! Completions with defects that a model makes on purpose.
 
 use packet::{PacketId, Packets};
 use peerlane_device::Defect;
@@ -8,7 +8,7 @@ use protocol::{FunctionId, Header, Kind, Status, Tag};
 const MOST_BYTES: u16 = 4096;
 const MOST_DWORDS: u16 = 1024;
 
-/// The completion with a defect in the place of `packet`.
+/// Makes a completion with the defect from `packet`, which it replaces.
 pub(super) fn with_defect(packet: PacketId, defect: Defect, packets: &mut Packets) -> PacketId {
     let content = &packets[packet];
     let header = defective(*content.header(), defect);

@@ -1,8 +1,8 @@
-//! A device around a model: one from outside, which is written in Python or loaded from a library, or one of ours.
+//! A device around a model. The model is external, which means written in Python or loaded from a library, or it is part of this project.
 //!
-//! The [`Model`] has the registers and the behaviour; PCI Express is the part of the device around it. [`Core`] keeps the requests of the
-//! model, and the device makes [packets](crate::requests) of them, and gives their completions to the model. A model that fails, or
-//! whose calls do not end at one time, is not called again. Its device then refuses all accesses, and the run ends.
+//! The [`Model`] has the registers and the behaviour, and the device around it implements PCI Express. [`Core`] keeps the requests of the model.
+//! The device makes [packets](crate::requests) from them, and passes the completions to the model. A model that fails, or that must be called
+//! again and again at one time, is not called any more. Its device then refuses all accesses, and the run ends.
 
 mod core;
 mod defect;
@@ -25,51 +25,51 @@ use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters};
 use core::Core;
 pub use model::{ForeignModel, ForeignParameters, Maker, read_setting};
 
-/// A model of which devices are made.
+/// A model that can be put into devices.
 pub trait Behaviour: Model + Sized + 'static {
     /// The parameters of the model.
     type Parameters: LeafParameters;
 
-    /// Makes the model of the device with this name. Returns the reason if that fails.
+    /// Makes the model for the device with this name. Returns the reason if that fails.
     fn make(parameters: &Self::Parameters, device: &str) -> Result<Self, String>;
 
-    /// Whether the model answers accesses to the registers of virtual functions, and makes requests of them.
+    /// Whether the model answers accesses to the registers of virtual functions, and makes requests for these functions.
     fn has_virtual_functions(_: &Self::Parameters) -> bool {
         false
     }
 
-    /// The reason why the engine makes no request, for a time at which it waits for none.
+    /// The reason why the engine makes no request at a time when it waits for no completion.
     fn engine(&self, _now: Time) -> Why {
         Why::Software
     }
 }
 
-/// A device with a model, by default one from outside.
+/// A device with a model; the default is an external model.
 pub struct Foreign<M = Box<dyn Model>> {
     endpoint: Endpoint,
-    /// The model; none if it could not be made. A model need not be `Sync`, although the device must be.
+    /// The model; none if it could not be made. The mutex is needed because the device must be `Sync`, but a model need not be.
     model: Option<Mutex<M>>,
     core: Core,
     bars: Vec<Bar>,
     has_virtual_functions: bool,
-    /// A page with the bytes of a read of registers, for its completions.
+    /// A page of memory for the data of the completions of one read of registers.
     page: Memory,
     /// The bytes of an access.
     bytes: Vec<u8>,
     /// Whether the model was reset after power-on.
     is_started: bool,
-    /// A time before which no request times out.
+    /// A time before which no request can time out.
     deadline: Time,
-    /// A time, and the number of calls since then.
+    /// The beginning of the current counting interval, and the number of calls since then.
     calls: (Time, u32),
-    /// The time of the failure, once it was reported.
+    /// The time at which the failure was reported.
     failed_at: Option<Time>,
 }
 
-/// The most calls of a model in [`LONG`].
+/// The most calls of a model within [`LONG`].
 const MOST_CALLS: u32 = 100_000;
 
-/// The time in which [`MOST_CALLS`] are counted: in it, no link carries so many packets.
+/// The interval in which at most [`MOST_CALLS`] calls are allowed. No link carries so many packets in this time.
 const LONG: Span = Span::from_ns(1);
 
 one_port!(Foreign<M>, M: Behaviour);
@@ -95,7 +95,7 @@ impl<M: Behaviour> Leaf for Foreign<M> {
         let is_reset = |one| place == FunctionPlace::Own || one == place;
         self.core.forget(is_reset, fx.store());
         let function = number_of(place) as u8;
-        // A model may begin work at a reset, also as a virtual function that is gone, whose work is dropped.
+        // A model may begin work at a reset, even for a virtual function that does not exist any more; this work is dropped.
         self.core.virtual_functions = usize::from(u8::MAX);
         self.call(fx.now(), |model, shell| model.reset(function, shell));
         self.apply_registers();
@@ -104,7 +104,7 @@ impl<M: Behaviour> Leaf for Foreign<M> {
         self.core.forget(is_gone, fx.store());
     }
 
-    /// Handles arrived packets, advances timers and sends packets, until nothing more can be done now.
+    /// Handles the packets that have arrived, advances timers and sends packets, until nothing more can be done at this time.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         if !self.is_started {
             self.is_started = true;
@@ -175,32 +175,32 @@ impl<M: Behaviour> Foreign<M> {
         }
     }
 
-    /// The model, to be prepared before a run; none if it could not be made.
+    /// The model, mutable, to be prepared before a run; none if it could not be made.
     pub fn model_mut(&mut self) -> Option<&mut M> {
         let model = self.model.as_mut()?;
         Some(model.get_mut().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The reason why the model could not be made.
+    /// The reason why the model could not be made; none if it was made.
     pub fn unmade(&self) -> Option<&str> {
         let is_made = self.model.is_some();
         self.core.failed.as_deref().filter(|_| !is_made)
     }
 
-    /// The time at which the model has failed, and the reason.
+    /// The time at which the model has failed, and the reason; none if it has not failed.
     pub fn failure(&self) -> Option<(Time, &str)> {
         Some((self.failed_at?, self.core.failed.as_deref()?))
     }
 
-    /// Calls the model now, as a timer with this number does.
+    /// Calls the model now, as if a timer with the number `timer` had expired.
     pub fn prompt(&mut self, timer: u64, fx: &mut Effects<'_, Self>) {
-        // The first call of a model is its reset.
+        // The first call of a model must be its reset, which `run` makes.
         self.run(fx);
         self.call(fx.now(), |model, shell| model.expired(timer, shell));
         leaf::run(self, fx);
     }
 
-    /// Takes over the tags of the functions, and the number of virtual ones that there are now.
+    /// Applies the configuration registers: the tags of the functions, and the number of virtual functions that exist now.
     fn apply_registers(&mut self) {
         self.core.requests.apply_registers(&self.endpoint);
         let functions = self.endpoint.functions();
@@ -219,7 +219,7 @@ impl<M: Behaviour> Foreign<M> {
         Some(work(model, &mut Shell::new(&mut self.core)))
     }
 
-    /// Counts a call. Too many calls at one time are a failure of the model, because they would not end.
+    /// Counts a call. Too many calls at one time are a failure of the model, because they might never end.
     fn count_call(&mut self, now: Time) {
         let (since, count) = &mut self.calls;
         if now >= *since + LONG {
@@ -271,7 +271,7 @@ impl<M: Behaviour> Foreign<M> {
         });
     }
 
-    /// Calls the model for each timer whose time has come.
+    /// Calls the model for each timer that is due.
     fn expire_timers(&mut self, now: Time) {
         while let Some(timer) = self.core.take_timer(now) {
             self.call(now, |model, shell| model.expired(timer, shell));

@@ -12,15 +12,15 @@ use protocol::{Bar, Identity};
 use super::Behaviour;
 use crate::{EndpointParameters, LeafParameters, Properties};
 
-/// Makes devices of one model.
+/// Makes the models for devices of one kind.
 pub trait Maker: Send + Sync {
-    /// Makes a device with this name and these values of its parameters. Returns the reason if that fails.
+    /// Makes the model for the device with this name and these parameter values. Returns the reason if that fails.
     fn make(&self, device: &str, settings: &Settings) -> Result<Box<dyn Model>, String>;
 }
 
-/// A model from outside, under the name by which scenarios know it.
+/// A model from outside, with its name in scenarios.
 ///
-/// The texts of its declaration live as long as the process, as the code of a library does.
+/// The texts of its declaration exist until the process ends, as the code of a library does.
 #[derive(Clone)]
 pub struct ForeignModel(Arc<Content>);
 
@@ -34,7 +34,7 @@ struct Content {
 }
 
 impl ForeignModel {
-    /// Creates a model that scenarios call `name`. Fails if no device can have this description.
+    /// Creates a model with the name `name` in scenarios. Fails if no device can have this description.
     pub fn new(
         name: &str,
         description: Description,
@@ -109,7 +109,7 @@ impl ForeignModel {
         core
     }
 
-    /// Makes a device with this name and these values of its parameters. Returns the reason if that fails.
+    /// Makes the model for the device with this name and these parameter values. Returns the reason if that fails.
     pub fn make(&self, device: &str, settings: &Settings) -> Result<Box<dyn Model>, String> {
         self.0.maker.make(device, settings)
     }
@@ -143,12 +143,12 @@ impl PartialEq for ForeignModel {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForeignParameters {
     model: ForeignModel,
-    /// In the order of declaration.
+    /// The values of the parameters, in the order of their declarations.
     values: Vec<Setting>,
 }
 
 impl ForeignParameters {
-    /// The model.
+    /// The model whose parameters these are.
     pub fn model(&self) -> &ForeignModel {
         &self.model
     }
@@ -162,7 +162,7 @@ impl ForeignParameters {
 }
 
 impl Parameters for ForeignParameters {
-    /// None, because they belong to a model: [`ForeignModel::declarations`].
+    /// There are no declarations for the type, because each model has its own: [`ForeignModel::declarations`].
     fn declarations() -> Vec<Declaration> {
         Vec::new()
     }
@@ -209,7 +209,7 @@ impl LeafParameters for ForeignParameters {
         Properties {
             tags: description.tags.into(),
             most_virtual_functions: description.virtual_functions.into(),
-            // For MSI, which has at most 32; MSI-X has all vectors of the model.
+            // The number of MSI vectors, which is 32 at most. With MSI-X the function has all vectors of the model.
             interrupts: u32::from(description.vectors).min(MOST_MSI),
             identity: Identity {
                 vendor: description.vendor,
@@ -244,7 +244,7 @@ fn kept(text: &str) -> &'static str {
     text.to_owned().leak()
 }
 
-/// Evaluates `$run` with `$value` as the value of a setting, which is a type with a unit where the setting has one.
+/// Evaluates `$run`, in which `$value` is the value of a setting. The value has a type with a unit if the setting has a unit.
 macro_rules! each {
     ($setting:expr, $value:ident => $run:expr) => {
         match $setting {
@@ -292,7 +292,8 @@ fn kind(setting: &Setting) -> Kind {
     each!(setting, value => of(value))
 }
 
-/// A model from outside decides by itself when to go on: any of its quantities may be the reason that it does not.
+/// The limit that a parameter of a model from outside may lift. Its model decides when to continue, so each parameter that is a quantity may be
+/// the reason why it waits.
 fn lift(kind: Kind) -> Option<Lift> {
     let is_quantity = !matches!(kind, Kind::Flag | Kind::Text);
     is_quantity.then_some(Lift::of("software", kind))

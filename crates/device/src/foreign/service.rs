@@ -1,4 +1,4 @@
-//! Packets that arrive: accesses to the registers of the model, and completions of its requests.
+//! The packets that arrive at a device with a model: accesses to the registers of the model, and completions of its requests.
 
 use kernel::Effects;
 use packet::{PacketId, Refusal};
@@ -49,7 +49,7 @@ impl<M: Behaviour> Foreign<M> {
         }
     }
 
-    /// The registers that a request is for, if they are all in one BAR of the model.
+    /// The registers that a request is for, if one BAR of the model contains all of them.
     fn target(&self, request: &MemoryRequest) -> Option<Target> {
         let (first, len) = (request.first_byte(), u64::from(request.byte_len()));
         if self.has_virtual_functions
@@ -72,8 +72,8 @@ impl<M: Behaviour> Foreign<M> {
         })
     }
 
-    /// Refuses a request while its function is in reset, after the model has failed, or for registers that cannot be accessed; returns
-    /// whether it did.
+    /// Refuses a request while its function is in reset, after the model has failed, or if the registers cannot be accessed. Returns whether the
+    /// request was refused.
     fn must_refuse(
         &mut self,
         place: FunctionPlace,
@@ -142,7 +142,7 @@ impl<M: Behaviour> Foreign<M> {
             place: target.place,
             len,
         };
-        // The model may answer within this call.
+        // The read is recorded before the call, because the model may answer during the call.
         self.core.open.insert(ticket, open);
         let access = access(target, 0, len as usize, ticket);
         let answer = self.call(fx.now(), |model, shell| {
@@ -216,7 +216,7 @@ fn access(target: Target, from: usize, len: usize, ticket: Ticket) -> Access {
     }
 }
 
-/// Whether bytes of a write are not enabled, which only the bytes of its first and its last dword can be.
+/// Whether some bytes of a write are not enabled. Only bytes of its first and its last dword can be disabled.
 fn has_gaps(request: &MemoryRequest) -> bool {
     let len = request.byte_len() as usize;
     let mut ends = (0..len.min(4)).chain(len.saturating_sub(4)..len);

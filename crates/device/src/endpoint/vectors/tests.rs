@@ -1,4 +1,4 @@
-//! Tests of an MSI-X table alone: what software reads and writes, and what becomes of interrupts under any masks.
+//! Tests of an MSI-X table alone: its reads and writes by software, and its interrupts under any sequence of masks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -143,7 +143,7 @@ fn an_interrupt_whose_cause_is_served_is_not_sent_any_more() {
     assert_eq!(table.counts()[0].withdrawn, 1);
 }
 
-/// An event at a table.
+/// An action on an MSI-X table.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Raise(u16),
@@ -152,7 +152,7 @@ enum Step {
     Enable(bool),
     BusMaster(bool),
     Withdraw(u16),
-    /// The function sends all that it may.
+    /// The function sends all messages that it may send.
     Drain,
 }
 
@@ -168,7 +168,8 @@ fn step(vectors: u16) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The law of masks, stated by sets: who is masked, who is owed a message, and who got how many.
+/// A model of the masks, in sets: the vectors that are not masked, the vectors whose message is pending, and the number of messages that each
+/// vector has sent.
 #[derive(Debug, Default)]
 struct Law {
     unmasked: BTreeSet<u16>,
@@ -220,7 +221,7 @@ proptest! {
                     let told = table.raise(vector);
                     prop_assert_eq!(told, expected);
                     if let Raised::Sent((_, data)) = told {
-                        // A message that was owed already is still owed.
+                        // If the vector also has a pending message, the message stays pending.
                         *law.got.entry(vector).or_default() += 1;
                         *got.entry(data as u16).or_default() += 1;
                     }
