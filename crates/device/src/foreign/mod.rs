@@ -38,7 +38,7 @@ pub trait Behaviour: Model + Sized + 'static {
         false
     }
 
-    /// The reason why the engine makes no request at a time when it waits for no completion.
+    /// The reason why the engine makes no request now, if the reason is not a lack of tags.
     fn engine(&self, _now: Time) -> Why {
         Why::Software
     }

@@ -27,16 +27,17 @@ pub trait Afu: Debug + Send {
         None
     }
 
-    /// Restores the state after configuration, and comes before everything else. The shell discards all outstanding requests, and no callback follows for them.
+    /// Restores the state after configuration. This call is the first one for an AFU. The shell discards all outstanding requests, and calls no
+    /// callback for them.
     fn reset(&mut self);
 
     /// The host loads `len` bytes, 4 or 8, at `offset`, a multiple of `len`.
     fn load(&mut self, offset: u64, len: u32, shell: &mut Shell<'_>) -> u64;
 
-    /// The host stores 4, 8 or 64 bytes at `offset`, a multiple of their number.
+    /// The host stores 4, 8 or 64 bytes at `offset`, which is a multiple of the number of bytes.
     fn store(&mut self, offset: u64, bytes: &[u8], shell: &mut Shell<'_>);
 
-    /// The read with this tag has ended: all of its data, or the reason why there is none.
+    /// The read with this tag has ended. `data` is all of its data, or the reason why there is no data.
     fn read_done(&mut self, tag: u32, data: Result<&[u8], Failure>, shell: &mut Shell<'_>);
 
     /// The write with this tag was transmitted; writes have no completion.

@@ -1,11 +1,11 @@
-//! The error registers of a card: the registers of its port, for violations by an AFU, and the registers of the management engine. Each
-//! alerts the host's driver of new errors by an interrupt.
+//! The error registers of a card. The registers of a port have violations of its rules, and the registers of the management engine have other
+//! errors. The port and the management engine each signal new errors to the host's driver by an interrupt.
 
 use peerlane_device::Failure;
 
 use super::misuse::Misuse;
 
-/// The value of a capability register that gives software the vector of an alert.
+/// The value of the capability register from which software reads the vector of the error interrupt.
 pub(super) fn alert_capability(vector: u8) -> u64 {
     u64::from(vector) << 1 | 1
 }
@@ -54,11 +54,11 @@ impl PortError {
 pub(super) struct PortErrors {
     pub(super) mask: u64,
     pub(super) all: u64,
-    /// The first error after all were clear.
+    /// The bit of the first error since all bits were clear.
     pub(super) first: u64,
     /// Number of errors so far.
     pub(super) count: u64,
-    /// Whether a new error has occurred that was not [taken](Self::take_alert).
+    /// Whether a new error has occurred since the last [call](Self::take_alert).
     pub(super) is_alerting: bool,
 }
 
@@ -102,8 +102,8 @@ impl From<Failure> for LinkError {
     }
 }
 
-/// The errors of the management engine: errors of its link to the host, and errors that software injects for tests. The engine's
-/// own units have no errors in the model, and there is no second link, so their registers stay zero.
+/// The errors of the management engine: errors of its link to the host, and errors that software injects for tests. The model has no errors of
+/// the engine's own units and no second link, so the registers for both stay zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CardErrors {
     pub(super) own_mask: u64,
@@ -114,7 +114,7 @@ pub(super) struct CardErrors {
     /// Errors of the link (`PCIE0_ERROR`).
     pub(super) link: u64,
     injected: u64,
-    /// Whether a new error has occurred that was not [taken](Self::take_alert).
+    /// Whether a new error has occurred since the last [call](Self::take_alert).
     pub(super) is_alerting: bool,
 }
 
@@ -157,7 +157,7 @@ impl CardErrors {
         self.change(|errors| errors.link |= 1 << error as u32 & !errors.link_mask & LINK_BITS);
     }
 
-    /// Injects errors; they last until software clears them.
+    /// Injects the errors with these bits. They last until software clears them.
     pub(super) fn inject(&mut self, bits: u64) {
         let bits = bits & (INJECT_CATASTROPHIC | INJECT_FATAL | INJECT_NONFATAL);
         self.change(|errors| errors.injected = bits);
@@ -180,7 +180,7 @@ impl CardErrors {
     }
 }
 
-/// `result` if `word` has a bit of `asked`, otherwise 0.
+/// `result` if `word` has a bit that `asked` has, otherwise 0.
 fn bit(word: u64, asked: u64, result: u64) -> u64 {
     if word & asked == 0 { 0 } else { result }
 }

@@ -1,4 +1,4 @@
-//! Device features: the list of headers from the management engine to the last building block of an AFU, which software follows.
+//! Device features. Their headers form a list, which software follows from the management engine to the last building block of an AFU.
 
 use super::AfuId;
 use super::words::half;
@@ -15,14 +15,15 @@ pub(super) enum FeatureKind {
     InterfaceUnit = 4,
 }
 
-/// A device feature header (DFH): kind and number of the feature, and the distance to the next header in bytes, none at the last one.
+/// A device feature header (DFH): the kind and the number of the feature, and the distance to the next header in bytes. The last header has no
+/// distance.
 pub(super) fn header(kind: FeatureKind, number: u16, next: Option<u64>) -> u64 {
     let is_last = u64::from(next.is_none());
     let next = next.unwrap_or(0) & 0xff_ffff;
     (kind as u64) << 60 | is_last << 40 | next << 16 | u64::from(number & 0xfff)
 }
 
-/// The register at `offset` from the beginning of a feature with this header and ID; 0 if it is neither of them.
+/// The register at `offset` from the beginning of a feature: its header, a half of its ID, or 0 at other offsets.
 pub(super) fn feature_register(offset: u64, header: u64, id: AfuId) -> u64 {
     match offset {
         0x00 => header,
@@ -32,7 +33,7 @@ pub(super) fn feature_register(offset: u64, header: u64, id: AfuId) -> u64 {
     }
 }
 
-/// The dword at `offset` of these registers.
+/// The dword at `offset` from the beginning of a feature; see [`feature_register`].
 pub(super) fn feature_dword(offset: u64, header: u64, id: AfuId) -> u32 {
     half(feature_register(offset & !7, header, id), offset)
 }

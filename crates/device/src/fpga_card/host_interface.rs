@@ -1,9 +1,9 @@
-//! The interface of an AFU to the card around it, and the slot's interface to host memory behind it: reads with tags, and an ordered queue
-//! of writes and interrupts.
+//! The interface between an AFU and the card, and the interface of its slot to host memory: reads with tags, and an ordered queue of writes and
+//! interrupts.
 //!
-//! It has the role of CCI-P for an AFU: requests are cache lines, answers have tags and arrive in any order. Its requests become packets in
-//! a [`Lane`]. Answers to requests of an earlier AFU are dropped. An atomic request is a read of one value, whose operands the request
-//! carries. The tags of packets belong to the function, and all slots share them.
+//! For an AFU it replaces CCI-P: requests are cache lines, and their answers have tags and arrive in any order. The requests become packets in a
+//! [`Lane`]. If an AFU was replaced or reset, answers to its earlier requests are dropped. An atomic request is a read of one value, with
+//! operands. The tags of packets belong to the function, and all slots share them.
 
 use kernel::{Effects, Span, Time};
 use peerlane_device::Failure;
@@ -18,7 +18,7 @@ use super::{FpgaCard, first_vector};
 use crate::Endpoint;
 use crate::requests::{Atomic, Ended, Lane, Mark, Part, Posted, Tags};
 
-/// The card around an AFU, during one call.
+/// The card as an AFU can use it during one call.
 ///
 /// Host addresses are addresses of PCI Express. A request has one to four cache lines of 64 bytes, begins at a multiple of 64 and does
 /// not cross a 4 KiB boundary. Other requests are rejected, and set a bit of the port's error register.
@@ -29,7 +29,7 @@ pub struct Shell<'s> {
     pub(super) memory: &'s mut LocalMemory,
     pub(super) errors: &'s mut PortErrors,
     pub(super) missing: &'s mut Vec<&'static str>,
-    /// Why requests of this call were rejected, for the log of incidents.
+    /// The reasons why requests of this call were rejected, for the log of incidents.
     pub(super) rejected: &'s mut Vec<&'static str>,
     pub(super) has_atomics: bool,
 }
@@ -37,26 +37,26 @@ pub struct Shell<'s> {
 #[derive(Debug)]
 pub(super) struct HostInterface {
     slot: u8,
-    /// Number of outstanding non-posted requests, of this and earlier AFUs.
+    /// Number of outstanding non-posted requests of the current AFU and of earlier AFUs in the slot.
     unanswered: u32,
     requests: Lane<Read, Write>,
-    /// Most reads, and most writes and interrupts, that wait.
+    /// The largest numbers of waiting reads, and of waiting writes and interrupts.
     most_reads: usize,
     most_writes: usize,
-    /// Number of the current AFU: counts configurations and resets.
+    /// Number of the current AFU. Each configuration or reset of the slot increments it.
     epoch: u32,
-    /// Whether the AFU found the queue of reads, or of writes, full.
+    /// Whether a queue was full when the AFU needed space: the queue of reads, and the queue of writes.
     starved: [bool; 2],
-    /// The time at which the AFU wants to be woken.
+    /// The time for which the AFU has requested a wake-up.
     alarm: Time,
-    /// The time at which the AFU wants to be woken if it can write, or as soon as it can.
+    /// The time for which the AFU has requested a wake-up to write. It is woken later if the queue of writes is full at this time.
     write_alarm: Time,
     /// Whether the last packet was a read request.
     read_last: bool,
     departure: Departure,
 }
 
-/// The departure of the AFU's last write from the card.
+/// The time at which the AFU's last write leaves the card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Departure {
     /// The AFU does not wait for the departure.
@@ -66,7 +66,7 @@ enum Departure {
     At(Time),
 }
 
-/// A request for which a packet waits belongs to one AFU of one slot.
+/// The purpose of a packet's tag: a part of a request of one AFU in one slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Purpose {
     /// Number of the AFU's slot.
@@ -75,30 +75,30 @@ pub(super) struct Purpose {
     part: Part,
 }
 
-/// A read or an atomic request of an AFU, by its tag, with the data that has come.
+/// A read or an atomic request of an AFU: its tag, and the data that has arrived.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) tag: u32,
     pub(super) data: Vec<u8>,
 }
 
-/// A write of an AFU, by its tag.
+/// A write of an AFU: its tag and its data.
 #[derive(Debug)]
 pub(super) struct Write {
     tag: u32,
     bytes: Vec<u8>,
 }
 
-/// A packet that was sent.
+/// The result of sending the next item of a slot.
 #[derive(Debug)]
 pub(super) enum Outgoing {
-    /// A request that waits for completions.
+    /// A packet of a non-posted request was sent.
     Read,
-    /// A packet of a write, with the tag of the write that ends with it.
+    /// A packet of a write was sent. The tag is present if the packet was the last one of the write.
     Write(Option<u32>),
-    /// An interrupt, or none because it is masked.
+    /// An interrupt was sent, or nothing because it is masked.
     Interrupt,
-    /// None: a request has ended without a packet.
+    /// No packet was sent: a request has ended without one.
     Ended(Ended<Read>),
 }
 
@@ -131,13 +131,13 @@ impl HostInterface {
         self.requests.posted() < self.most_writes
     }
 
-    /// Whether a request waits to be sent, or the AFU for a queue that has space again.
+    /// Whether a request waits to be sent, a queue that was full has space for the AFU, or the AFU waits for the departure of its writes.
     pub(super) fn has_work(&self) -> bool {
         let awaits = self.departure == Departure::Awaited;
         !self.requests.is_sent() || self.has_relief() || awaits
     }
 
-    /// Whether all writes of the AFU were handed over, and the AFU waits for their departure.
+    /// Whether the AFU waits for the departure of its writes, and all of them were handed over to the endpoint.
     pub(super) fn awaits_departure(&self) -> bool {
         self.departure == Departure::Awaited && self.requests.posted() == 0
     }
@@ -148,13 +148,13 @@ impl HostInterface {
         self.alarm = self.alarm.min(time);
     }
 
-    /// Whether a queue that the AFU found full has space again.
+    /// Whether a queue that was full when the AFU needed space has space now.
     fn has_relief(&self) -> bool {
         let [reads, writes] = self.starved;
         reads && self.has_room_for_read() || writes && self.has_room_for_write()
     }
 
-    /// The time at which the AFU wants to be woken, as far as it is known.
+    /// The time at which the AFU must be woken next, as far as it is known.
     pub(super) fn next_alarm(&self) -> Time {
         if self.has_room_for_write() {
             self.alarm.min(self.write_alarm)
@@ -163,7 +163,7 @@ impl HostInterface {
         }
     }
 
-    /// Whether the AFU wants to be woken at `now`. Reports this once.
+    /// Whether the AFU must be woken at `now`. If so, its requests for wake-ups are cleared.
     pub(super) fn is_due(&mut self, now: Time) -> bool {
         let is_due = self.next_alarm() <= now;
         if is_due {
@@ -173,7 +173,7 @@ impl HostInterface {
         is_due
     }
 
-    /// Whether a queue that the AFU found full has space again. Reports this once.
+    /// Whether a queue that was full when the AFU needed space has space now. If so, the queues are no longer recorded as full.
     pub(super) fn is_relieved(&mut self) -> bool {
         let relieved = self.has_relief();
         if relieved {
@@ -215,7 +215,7 @@ impl HostInterface {
         })
     }
 
-    /// Handles a part of a request of this slot that was answered, or timed out. Returns the request if it has ended.
+    /// Handles a completed or timed-out part of a request of this slot. Returns the request if it has ended.
     pub(super) fn put(
         &mut self,
         part: &AnsweredPart<Purpose>,
@@ -236,12 +236,12 @@ impl HostInterface {
         self.unanswered == 0
     }
 
-    /// Whether no request is outstanding or waits to be sent, and the AFU does not wait for a known time.
+    /// Whether no request is outstanding or waits to be sent, and the AFU waits for no time.
     pub(super) fn is_idle(&self) -> bool {
         self.is_quiet() && !self.has_work() && self.alarm.min(self.write_alarm) == Time::NEVER
     }
 
-    /// Forgets the requests that were sent, because the function was reset.
+    /// Removes the outstanding requests, because the function was reset.
     pub(super) fn forget(&mut self) {
         self.unanswered = 0;
     }
@@ -263,7 +263,7 @@ impl Shell<'_> {
         self.now
     }
 
-    /// Notes that software has started `what`, which the model of the unit does not have.
+    /// Records that software has started `what`, a feature that the model of the unit does not have.
     pub fn say_missing(&mut self, what: &'static str) {
         if !self.missing.contains(&what) {
             self.missing.push(what);
@@ -275,7 +275,7 @@ impl Shell<'_> {
         self.cycle
     }
 
-    /// Whether a read can be requested now. If not, the unit is woken when it can.
+    /// Whether a read can be requested now. If not, the unit is woken when it can request one.
     pub fn can_read(&mut self) -> bool {
         let has_room = self.host.has_room_for_read();
         self.host.starved[READS] |= !has_room;
@@ -294,9 +294,9 @@ impl Shell<'_> {
         self.has_atomics
     }
 
-    /// Requests an atomic operation on the value at the beginning of the line at `address`; `operands` has one value of 4 or 8 bytes, or
-    /// two for a compare and swap. It takes the place of a read ([`can_read`](Self::can_read)), and
-    /// [`Afu::read_done`](super::Afu::read_done) returns the value that was there.
+    /// Requests an atomic operation on the value at the beginning of the line at `address`. `operands` has one value of 4 or 8 bytes, or two for
+    /// a compare and swap. The request occupies the place of a read in the queue ([`can_read`](Self::can_read)), and
+    /// [`Afu::read_done`](super::Afu::read_done) returns the previous value.
     pub fn atomic(
         &mut self,
         address: u64,
@@ -315,7 +315,7 @@ impl Shell<'_> {
         self.begin(checked, range, tag, || Some((operation, operands.to_vec())))
     }
 
-    /// Takes a read or an atomic operation, if it is a possible one.
+    /// Enqueues a read or an atomic operation, if it obeys the rules and the queue has space.
     fn begin(
         &mut self,
         checked: Result<(), Misuse>,
@@ -328,14 +328,14 @@ impl Shell<'_> {
             .and_then(|()| room(host.has_room_for_read()))
             .map(|()| {
                 let data = vec![0; range.1 as usize];
-                // Reads do not wait for earlier writes: they have a channel of their own (CCI-P).
+                // Reads do not wait for earlier writes, because CCI-P has separate channels for them.
                 let read = (Read { tag, data }, Mark::default());
                 host.requests.begin(0, read, range, atomic());
             })
             .inspect_err(|why| self.reject(*why, PortError::of_read))
     }
 
-    /// Whether a write or an interrupt can be requested now. If not, the unit is woken when it can.
+    /// Whether a write or an interrupt can be requested now. If not, the unit is woken when it can request one.
     pub fn can_write(&mut self) -> bool {
         let has_room = self.host.has_room_for_write();
         self.host.starved[WRITES] |= !has_room;
@@ -378,7 +378,7 @@ impl Shell<'_> {
         )
     }
 
-    /// Takes a write or an interrupt, if it is a possible one.
+    /// Enqueues a write or an interrupt, if it obeys the rules and the queue has space.
     fn post(
         &mut self,
         checked: Result<(), Misuse>,
@@ -396,14 +396,13 @@ impl Shell<'_> {
         self.rejected.push(why.rule());
     }
 
-    /// Requests a wake-up at `time`, but not before the next cycle. Of several requests the earliest one applies; it wakes the unit
-    /// once.
+    /// Requests a wake-up at `time`, but not before the next cycle. If there are several requests, only the earliest one causes a wake-up.
     pub fn wake_at(&mut self, time: Time) {
         let time = self.not_before_next_cycle(time);
         self.host.alarm = self.host.alarm.min(time);
     }
 
-    /// Requests a wake-up as [`wake_at`](Self::wake_at) does, but as long as no write can be requested it is delayed.
+    /// Requests a wake-up as [`wake_at`](Self::wake_at) does, but delays it until a write can be requested.
     pub(super) fn wake_to_write_at(&mut self, time: Time) {
         let time = self.not_before_next_cycle(time);
         self.host.write_alarm = self.host.write_alarm.min(time);
@@ -418,23 +417,24 @@ impl Shell<'_> {
         self.memory.bytes().size()
     }
 
-    /// Reads the card's own memory into `into`; returns the time at which the data has arrived. The unit must not use it earlier.
+    /// Reads the card's own memory into `into`. Returns the time at which the data has arrived; the unit must not use the data earlier.
     pub fn read_memory(&mut self, address: u64, into: &mut [u8]) -> Result<Time, NoSuchMemory> {
         let read = self.memory.read(self.now, address, into);
         read.inspect_err(|_| self.rejected.push(NO_MEMORY))
     }
 
-    /// Writes `bytes` to the card's own memory; returns the time at which they have reached it. Reads that begin after this call see them.
+    /// Writes `bytes` to the card's own memory. Returns the time at which the bytes have reached it. Reads that begin after this call return the
+    /// new bytes.
     pub fn write_memory(&mut self, address: u64, bytes: &[u8]) -> Result<Time, NoSuchMemory> {
         let written = self.memory.write(self.now, address, bytes);
         written.inspect_err(|_| self.rejected.push(NO_MEMORY))
     }
 }
 
-/// The incident of an access to an address that the card's memory does not have.
+/// The incident for an access to an address that the card's memory does not have.
 const NO_MEMORY: &str = "an access beyond the card's memory";
 
-/// Least time to a wake-up, even if the unit has no clock: otherwise time would not advance.
+/// Least time to a wake-up. It is needed for a unit without a clock, because simulated time would not advance otherwise.
 const LEAST: Span = Span::from_fs(1);
 
 fn room(has_room: bool) -> Result<(), Misuse> {

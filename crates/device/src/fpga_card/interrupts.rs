@@ -4,21 +4,21 @@
 /// Number of user interrupts of a port.
 pub const INTERRUPTS: u8 = 4;
 
-/// The interrupt of a port for errors, counted from the first vector of its slot.
+/// The number of a port's error interrupt, counted from the first vector of its slot.
 const PORT_ALERT: u8 = INTERRUPTS;
 const OF_SLOT: u8 = PORT_ALERT + 1;
 
-/// The first vector of slot `slot`: interrupt 0 of its unit.
+/// The first vector of slot `slot`, which is interrupt 0 of its unit.
 pub const fn first_vector(slot: u8) -> u8 {
     slot * OF_SLOT
 }
 
-/// The vector of slot `slot` for errors of its port.
+/// The vector of slot `slot` that signals errors of its port.
 pub const fn port_alert(slot: u8) -> u8 {
     first_vector(slot) + PORT_ALERT
 }
 
-/// The vector of the management engine for errors, on a card with `slots` slots.
+/// The vector of the management engine that signals errors, on a card with `slots` slots.
 pub const fn management_alert(slots: u8) -> u8 {
     first_vector(slots)
 }

@@ -1,7 +1,7 @@
 //! The card's own memory: bytes behind channels with limited bandwidth.
 //!
-//! Each channel is a bank, in the order of addresses, as in the published designs. The time of an access is computed when it
-//! begins; there are no events in between.
+//! Each channel has one bank, a range of addresses, as in the published designs. The end of an access is computed when the access begins; there
+//! are no events in between.
 
 use kernel::{Bandwidth, Span, Time};
 use thiserror::Error;
@@ -16,7 +16,7 @@ pub struct LocalMemory {
     /// The time at which each channel is free.
     free: Vec<Time>,
     rate: Bandwidth,
-    /// The time of a line: nearly all accesses are whole lines.
+    /// The transfer time of a line. It is stored because nearly all accesses are whole lines.
     line: Span,
     latency: Span,
 }
@@ -46,14 +46,14 @@ impl LocalMemory {
         &self.bytes
     }
 
-    /// Reads into `into`, starting at `now`; returns the time at which the data is available.
+    /// Reads into `into` from `now` on. Returns the time at which the data is available.
     pub fn read(&mut self, now: Time, address: u64, into: &mut [u8]) -> Result<Time, NoSuchMemory> {
         let done = self.pass(now, address, into.len() as u64)?;
         self.bytes.read(address, into);
         Ok(done + self.latency)
     }
 
-    /// Writes `bytes`, starting at `now`; returns the time at which they have passed the channel, so that later reads see them.
+    /// Writes `bytes` from `now` on. Returns the time at which the bytes have passed the channel. Later reads return the new bytes.
     pub fn write(&mut self, now: Time, address: u64, bytes: &[u8]) -> Result<Time, NoSuchMemory> {
         let done = self.pass(now, address, bytes.len() as u64)?;
         self.bytes.write(address, bytes);
@@ -93,7 +93,7 @@ mod tests {
 
     const NS: Span = Span::from_ns(1);
 
-    /// Two banks of 1 MiB, 64 bytes a nanosecond each.
+    /// A memory with two banks of 1 MiB, each with a bandwidth of 64 bytes per nanosecond.
     fn memory() -> LocalMemory {
         let rate = Bandwidth(64_000_000_000);
         LocalMemory::new(2 << 20, 2, rate, Span::from_ns(100))

@@ -22,10 +22,10 @@ pub(super) struct Management {
 /// Size of the registers in BAR 0.
 pub(super) const SIZE: u64 = 256 * 1024;
 
-/// BFAF2AE9-4A52-46E3-82FE-38F0F9E17764.
+/// The UUID of the management engine, BFAF2AE9-4A52-46E3-82FE-38F0F9E17764.
 const ID: AfuId = AfuId(0xbfaf_2ae9_4a52_46e3_82fe_38f0_f9e1_7764);
 
-/// The interface for which AFUs are compiled: that of the Intel PAC with Arria 10 GX, version 1.2.
+/// The ID of the interface for which AFUs are compiled: the interface of the Intel PAC with Arria 10 GX, version 1.2.
 pub const INTERFACE: AfuId = AfuId(0x9926_ab6d_6c92_5a68_aabc_a7d8_4c54_5738);
 
 /// Errors of the engine's own units (`FME_ERROR`).
@@ -98,7 +98,7 @@ impl Management {
             0 => header(FeatureKind::InterfaceUnit, 0, Some(PERFORMANCE)),
             0x08 => ID.low(),
             0x10 => ID.high(),
-            // The number of ports; PCI Express link 0; 48-bit addresses.
+            // Fields: address width of 48 bits; number of ports; PCI Express link 0.
             CAPABILITY => 48 << 24 | u64::from(self.ports) << 17 | 1 << 12,
             PORTS..PORTS_END => self.port((offset - PORTS) / 8),
             BITSTREAM_ID => BITSTREAM,
@@ -116,7 +116,7 @@ impl Management {
         }
     }
 
-    /// The place of a port, if there is one with that number: it is present, at an offset in BAR 2.
+    /// The register of a port: present, at an offset in BAR 2; 0 if there is no port with this number.
     fn port(&self, number: u64) -> u64 {
         if number < self.ports.into() {
             1 << 60 | 2 << 32 | (number * port::DISTANCE)
@@ -157,5 +157,5 @@ impl Management {
     }
 }
 
-/// Version 1.2.1, without a build number.
+/// The version of the bitstream, 1.2.1, without a build number.
 pub const BITSTREAM: u64 = 0x0121_0000_0000_0000;

@@ -8,7 +8,8 @@ pub(super) const LINE: u64 = 64;
 /// Largest request in bytes.
 pub(super) const LONGEST: usize = 256;
 
-/// The reason why the shell rejects an AFU's request. It also sets a bit of the port's error register, and is an incident of the run.
+/// The reason why the shell rejects an AFU's request. A rejected request also sets a bit of the port's error register, and is reported as an
+/// incident of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("{}", self.rule())]
 pub enum Misuse {
@@ -20,11 +21,11 @@ pub enum Misuse {
     Length,
     /// The request crosses a page boundary.
     CrossesPage,
-    /// The operands are not values of 4 or 8 bytes, as many as the operation has.
+    /// The operands are not values of 4 or 8 bytes, or the operation has another number of operands.
     Operands,
     /// The host has not enabled atomic requests of the card's function.
     NoAtomics,
-    /// The card has no such interrupt.
+    /// The card has no interrupt with this number.
     NoSuchInterrupt,
 }
 

@@ -1,16 +1,17 @@
 //! An FPGA card with slots for accelerator functional units, like the Intel Programmable Acceleration Card.
 //!
-//! BAR 0 begins with the management engine (FME). BAR 2 has a port for each slot: its registers, then the registers of the unit in the
-//! slot. Software finds them by feature headers, each with the distance to the next, and the ports by a list of the management engine. The
-//! unit, an [`Afu`], accesses host memory, the card's own memory and interrupts through the [`Shell`]. A slot is configured with a
-//! [`BuiltInAfu`] or with a user's unit, while the others work. Register maps come from the published designs, so that their drivers work.
+//! BAR 0 begins with the management engine (FME). BAR 2 has a port for each slot: the registers of the port, then the registers of the unit in
+//! the slot. Software finds all registers by feature headers, each with the distance to the next one, and finds the ports by a list in the
+//! management engine. The unit, an [`Afu`], accesses host memory, the card's own memory and interrupts through the [`Shell`]. A slot is
+//! configured with a [`BuiltInAfu`] or with a user's unit while the other slots work. The register maps are those of the published designs, so
+//! that the drivers of these designs work.
 //!
 //! While the port is in reset, or the slot is empty, loads from the unit's registers return all ones and stores have no effect;
 //! both set bits of the port's error register. The upper half of BAR 0 is reserved in the published design; here it is memory, so
 //! that flows can end at the card.
 //!
-//! Each port and the management engine have an interrupt for errors. Errors are violations of the port's rules by the unit, failed
-//! requests on the link, and errors that software injects.
+//! Each port and the management engine have an interrupt for errors. Errors are violations of the port's rules by the unit, failed requests on
+//! the link, and errors that software injects.
 
 mod afu;
 mod afu_id;
@@ -69,11 +70,11 @@ pub struct FpgaCard {
     turn: usize,
     tags: Tags<Purpose>,
     memory: LocalMemory,
-    /// Number of writes that the units have handed over.
+    /// Number of write packets that the units have handed over to the endpoint.
     posted: u64,
-    /// Names of features that software has started and units do not have.
+    /// Names of features that software has started and the models of the units do not have.
     missing: Vec<&'static str>,
-    /// Why requests of a unit were rejected, until that is reported.
+    /// The reasons why requests of a unit were rejected, until they are reported.
     rejected: Vec<&'static str>,
     /// A cycle of the interface clock.
     cycle: Span,
@@ -84,20 +85,20 @@ pub struct FpgaCard {
     is_started: bool,
 }
 
-/// The conditions on which an FPGA card runs its slots again, beside an arriving packet: a time, or an endpoint that takes requests again. Until
-/// then the card skips every event, since most events of a card concern its link only.
+/// The conditions under which an FPGA card runs its slots again without an arriving packet: a time, or space in the endpoint's send path. Until
+/// then the card skips every event, because most events at a card concern its link only.
 #[derive(Clone, Copy, Debug)]
 struct Idle {
     /// The time of the next alarm of a slot, or of the next timeout of a request.
     until: Time,
-    /// Whether a slot has a request or an interrupt that the endpoint did not take.
+    /// Whether a slot has a request or an interrupt that the endpoint did not accept.
     sends: bool,
     /// Whether a unit waits for the departure of its writes.
     departs: bool,
 }
 
 impl LeafParameters for FpgaCardParameters {
-    /// The BARs of management, and of the ports with their slots.
+    /// The BAR of the management engine, and the BAR of the ports with their slots.
     fn bars(&self, _: &EndpointParameters, _: Option<Bar>) -> Vec<Bar> {
         let ports = ports_size(self.slot_count());
         let bars = [(0, BAR_SIZE), (PORT_BAR as u8, ports)].map(|(index, size)| Bar {
@@ -112,7 +113,7 @@ impl LeafParameters for FpgaCardParameters {
         Properties {
             tags: self.tags,
             interrupts: interrupts::vectors(self.slot_count()).into(),
-            // An Intel Programmable Acceleration Card with Arria 10 GX FPGA.
+            // The identity of the Intel Programmable Acceleration Card with Arria 10 GX FPGA.
             identity: Identity {
                 vendor: 0x8086,
                 device: 0x09c4,
@@ -131,7 +132,7 @@ const BAR_SIZE: u64 = 512 * 1024;
 
 const PORT_BAR: usize = 2;
 
-/// Size of the BAR of so many ports.
+/// Size of the BAR that contains the ports of `slots` slots.
 fn ports_size(slots: u8) -> u64 {
     (u64::from(slots) * port::DISTANCE).next_power_of_two()
 }
@@ -143,8 +144,8 @@ impl Leaf for FpgaCard {
         self.tags.next_change(now)
     }
 
-    /// The registers of management and ports are as after reset, and each port takes its slot through a reset. The units stay
-    /// configured with their clocks, and the card's memory keeps its contents.
+    /// Returns the registers of the management engine and of the ports to their state after reset, and resets the unit in each slot. The units
+    /// stay configured with their clocks, and the card's memory keeps its contents.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if place != FunctionPlace::Own {
             return;
@@ -162,7 +163,7 @@ impl Leaf for FpgaCard {
         }
     }
 
-    /// Handles arrived packets, and advances the units and the link, until nothing more can be done now.
+    /// Handles arrived packets, and advances the units and the link, until nothing more can be done at this time.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         if !std::mem::replace(&mut self.is_started, true) {
             for slot in 0..self.slots.len() {
@@ -176,7 +177,7 @@ impl Leaf for FpgaCard {
         if self.endpoint.has_work(fx.now()) {
             self.receive_all(fx);
         }
-        // Nothing arrives meanwhile, and only a unit that was woken has more to send.
+        // No packet arrives during this loop, so only a unit that was woken can have more to send.
         let is_shut = loop {
             let is_shut = self.send_all(fx);
             self.note_departures();
@@ -233,7 +234,7 @@ impl FpgaCard {
         &self.slots
     }
 
-    /// A slot, if there is one of this number.
+    /// The slot with this number, mutable, if it exists.
     pub fn slot_mut(&mut self, slot: usize) -> Option<&mut Slot> {
         self.slots.get_mut(slot)
     }
@@ -253,7 +254,7 @@ impl FpgaCard {
         self.management.errors.link
     }
 
-    /// Names of features that software has started although the models of units do not have them, each once.
+    /// Names of features that software has started although the models of the units do not have them. Each name is in the list once.
     pub fn missing(&self) -> &[&'static str] {
         &self.missing
     }
@@ -263,9 +264,9 @@ impl FpgaCard {
         self.slots.iter().all(|slot| slot.host.is_idle())
     }
 
-    /// Reconfigures a slot, as partial reconfiguration does, and resets the unit; without a unit, it becomes empty. Answers to
-    /// requests of the previous unit are dropped. The card's memory keeps its content, and the other slots go on. False if there is no
-    /// such slot.
+    /// Replaces the unit in a slot, as partial reconfiguration does, and resets the new unit; without a new unit, the slot becomes empty.
+    /// Answers to requests of the previous unit are dropped. The card's memory keeps its content, and the other slots continue. Returns false if
+    /// the slot does not exist.
     pub fn load(
         &mut self,
         slot: usize,
@@ -318,7 +319,7 @@ impl FpgaCard {
         Some(done)
     }
 
-    /// Sends all items that may be sent; returns whether the endpoint takes no more.
+    /// Sends all items that may be sent now. Returns whether items may be left because the endpoint accepts no more.
     fn send_all(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         while self.may_send(fx) {
             if let Some(vector) = self.alert() {
@@ -346,7 +347,7 @@ impl FpgaCard {
         true
     }
 
-    /// Reports the time of departure, if it is known, to the units that wait for the departure of their writes.
+    /// Passes the time of departure, if it is known, to the units that wait for the departure of their writes.
     fn note_departures(&mut self) {
         let waiting = |slot: &&mut Slot| slot.host.awaits_departure();
         for slot in self.slots.iter_mut().filter(waiting) {
@@ -361,7 +362,7 @@ impl FpgaCard {
         self.endpoint.is_open(fx) && self.endpoint.is_bus_master()
     }
 
-    /// Sends the next packet, and returns its slot; slots take turns.
+    /// Sends the next item of a slot, and returns the number of the slot and the result. Slots take turns.
     fn next(&mut self, fx: &mut Effects<'_, Self>) -> Option<(usize, Outgoing)> {
         let count = self.slots.len();
         for step in self.turn..self.turn + count {
@@ -375,7 +376,7 @@ impl FpgaCard {
         None
     }
 
-    /// The interrupt of a part of the card that has new errors.
+    /// The error interrupt of the management engine or of a port that has new errors.
     fn alert(&mut self) -> Option<u8> {
         if self.management.errors.take_alert() {
             return Some(management_alert(self.slots.len() as u8));
@@ -385,7 +386,7 @@ impl FpgaCard {
         Some(port_alert(slot as u8))
     }
 
-    /// Sends the write that signals an interrupt; none while it is masked, or while software has not enabled it.
+    /// Sends the write that signals an interrupt. Nothing is sent while the interrupt is masked, or while software has not enabled it.
     fn signal(&mut self, vector: u8, fx: &mut Effects<'_, Self>) {
         let place = FunctionPlace::Own;
         if let Some(packet) = self.endpoint.interrupt(place, vector.into(), fx) {
@@ -393,7 +394,7 @@ impl FpgaCard {
         }
     }
 
-    /// Wakes the units that may continue; returns whether any was woken.
+    /// Wakes the units that may continue. Returns whether at least one unit was woken.
     fn wake(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         for number in 0..self.slots.len() {
@@ -428,7 +429,7 @@ impl FpgaCard {
         self.with_afu(slot, fx, |afu, shell| afu.read_done(read.tag, data, shell));
     }
 
-    /// Puts a slot into reset, or releases it.
+    /// Begins or ends the reset of a slot.
     fn change_reset(&mut self, slot: usize, change: ResetChange, fx: &mut Effects<'_, Self>) {
         match change {
             ResetChange::Begins => {
@@ -441,7 +442,7 @@ impl FpgaCard {
         }
     }
 
-    /// Whether nothing has happened that the card [waits](Idle) for.
+    /// Whether none of the conditions for which the card [waits](Idle) has occurred.
     fn is_idle(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         if fx.now() >= self.idle.until || self.idle.departs {
             return false;
@@ -449,8 +450,8 @@ impl FpgaCard {
         !(self.endpoint.has_work(fx.now()) || self.idle.sends && self.may_send(fx))
     }
 
-    /// Schedules the next wake-ups, and notes what the card waits for: their times, and the endpoint if that `is_shut`. What does not go
-    /// through an open one waits for a tag, which a completion or a time brings.
+    /// Schedules the next wake-ups, and records the conditions for which the card waits: the times, and space in the endpoint if it `is_shut`.
+    /// If the endpoint has space, a request that was not sent waits for a tag, which becomes free by a completion or at a known time.
     fn rest(&mut self, is_shut: bool, fx: &mut Effects<'_, Self>) {
         let alarms = self.slots.iter().map(|slot| slot.host.next_alarm());
         let alarm = alarms.min().unwrap_or(Time::NEVER);
@@ -468,7 +469,7 @@ impl FpgaCard {
 }
 
 impl Idle {
-    /// The card may have something to do.
+    /// No conditions are recorded: the card must run at the next event.
     const NO: Self = Idle {
         until: Time::ZERO,
         sends: false,

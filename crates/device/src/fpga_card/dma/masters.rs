@@ -1,8 +1,8 @@
 //! The read master and the write master, with the FIFO between them.
 //!
-//! The read master requests the data of one descriptor after the other, as long as the FIFO has space. The write master writes
-//! arrived data in order. An entry of the FIFO is one burst of both: at most as long as the descriptor allows, and without crossing
-//! a multiple of this length in host memory.
+//! The read master requests the data of one descriptor after the other, as long as the FIFO has space. The write master writes arrived data in
+//! order. Each entry of the FIFO is one burst, which is read and written as a whole. A burst is at most as long as the descriptor allows, and
+//! does not cross a multiple of this length in host memory.
 
 use kernel::Time;
 
@@ -31,7 +31,7 @@ impl Default for Masters {
 }
 
 impl Masters {
-    /// The state that the dispatcher shows of the masters.
+    /// The state of the masters for the dispatcher's status registers.
     pub(super) fn state(&self) -> Engine {
         let engine = self.fifo.engine();
         Engine {
@@ -45,11 +45,11 @@ impl Masters {
         self.ending.clear();
     }
 
-    /// Continues all work that can continue now.
+    /// Continues all work that can continue at this time.
     pub(super) fn go_on(&mut self, block: &mut Block, shell: &mut Shell<'_>) {
         loop {
             self.end(block, shell);
-            // An interrupt goes before further data, which would otherwise always fill the queue.
+            // A waiting interrupt is sent before further data. Otherwise data would fill the queue again and again.
             block.interrupt(shell);
             let fetched = block.fetch(shell);
             let owes = block.waits_to_write();
@@ -63,7 +63,7 @@ impl Masters {
         }
     }
 
-    /// Reads the next burst. False if that must wait.
+    /// Reads the next burst. Returns false if no burst can be read now.
     fn read_next(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) -> bool {
         let Some((descriptor, offset)) = self.fifo.next(dispatcher, shell) else {
             return false;
@@ -84,7 +84,7 @@ impl Masters {
         true
     }
 
-    /// Writes the next burst. False if that must wait.
+    /// Writes the next burst. Returns false if no burst can be written now.
     fn write_next(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) -> bool {
         let Some((number, burst)) = self.fifo.front() else {
             return false;
@@ -112,7 +112,7 @@ impl Masters {
         true
     }
 
-    /// Ends the complete descriptors, in order.
+    /// Ends the descriptors whose data is written, in their order.
     fn end(&mut self, block: &mut Block, shell: &mut Shell<'_>) {
         while let Some(Descriptor { control, len, .. }) = self.ending.next(shell) {
             let outcome = Outcome {
@@ -129,7 +129,7 @@ impl Masters {
 /// Longest transfer in bytes: the length register has 24 bits, and data is transferred in lines.
 const LONGEST_DESCRIPTOR: u32 = (1 << 24) - LINE as u32;
 
-/// Length in bytes of the next burst of a descriptor between these addresses.
+/// Length in bytes of the next burst of a descriptor, which is read at address `from` and written at address `to`.
 fn burst(descriptor: &Descriptor, from: MemoryAddress, to: MemoryAddress) -> u64 {
     let within = |place: MemoryAddress, lines: u8| {
         let lines = match lines {
@@ -140,7 +140,8 @@ fn burst(descriptor: &Descriptor, from: MemoryAddress, to: MemoryAddress) -> u64
         place.burst(LINE * lines)
     };
     let [read, write] = descriptor.bursts;
-    // The host's limits decide the burst of a transfer with the card's memory, as its bursts cost more.
+    // A transfer between host memory and the card's memory has bursts as long as the limit for the host's side allows, because bursts in host
+    // memory cost more.
     match (from.is_host(), to.is_host()) {
         (true, false) => within(from, read),
         (false, true) => within(to, write),

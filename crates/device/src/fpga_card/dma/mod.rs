@@ -1,9 +1,9 @@
-//! The memory-mapped DMA unit: executes descriptors that transfer data between host memory and the card's memory, or within one of
-//! them.
+//! The memory-mapped DMA unit. It executes descriptors that transfer data between host memory and the card's memory, or within one of these
+//! memories.
 //!
-//! It follows the published design `dma_afu`: a modular scatter/gather DMA, and a window for access to single words. One address
-//! space of 50 bits contains both memories, and a word that software uses to wait. The prefetcher of the later design, for
-//! descriptors in host memory, has registers that the earlier one does not use.
+//! The unit follows the published design `dma_afu`: a modular scatter/gather DMA, and a window for access to single words. One address space of
+//! 50 bits contains both memories, and a word that software uses to wait. Only the later design has a prefetcher, for descriptors in host
+//! memory; its registers have no use in the earlier design.
 
 mod masters;
 
@@ -20,11 +20,11 @@ use masters::Masters;
 pub(super) struct DmaAfu {
     block: Block,
     masters: Masters,
-    /// Address in the card's memory that the window shows.
+    /// The first address in the card's memory that is visible in the window.
     page: u64,
 }
 
-/// The building block in the registers of the unit.
+/// The offset of the DMA engine (a basic building block, BBB) in the registers of the unit.
 const BLOCK: u64 = 0x2_0000;
 const WINDOW_PAGE: u64 = BLOCK + 0x200;
 const WINDOW_PAGE_HIGH: u64 = WINDOW_PAGE + 4;
@@ -32,10 +32,10 @@ const WINDOW: u64 = BLOCK + 0x1000;
 const WINDOW_END: u64 = WINDOW + WINDOW_SIZE;
 const WINDOW_SIZE: u64 = 4096;
 
-/// The UUID of the building block.
+/// The UUID of the basic building block.
 const BLOCK_ID: AfuId = AfuId(0xef82_def7_f6ec_40fc_a914_9a35_bace_01ea);
 
-/// The interrupt at the end of a descriptor.
+/// The number of the interrupt that signals the end of a descriptor.
 const INTERRUPT: u8 = 0;
 
 impl Default for DmaAfu {
@@ -60,7 +60,7 @@ impl DmaAfu {
             WINDOW_PAGE | WINDOW_PAGE_HIGH => half(self.page, offset),
             WINDOW..WINDOW_END => {
                 let mut bytes = [0xff; 4];
-                // Without a memory there, the load has no answer.
+                // If the card has no memory at this address, all bits of the result are ones.
                 let at = self.page | (offset - WINDOW);
                 let _ = shell.read_memory(at, &mut bytes);
                 u32::from_le_bytes(bytes)

@@ -1,4 +1,5 @@
-//! The registers of a building block with an engine: registers of its dispatcher, and of its prefetcher of descriptors in host memory.
+//! The registers of a building block with a DMA engine: the registers of its dispatcher, and of the prefetcher that fetches descriptors from
+//! host memory.
 
 use kernel::Time;
 
@@ -10,20 +11,21 @@ use crate::fpga_card::Shell;
 pub(crate) struct Block {
     pub(crate) dispatcher: Dispatcher,
     pub(crate) prefetcher: Prefetcher,
-    /// The interrupt of both.
+    /// The number of the interrupt that the dispatcher and the prefetcher signal.
     vector: u8,
 }
 
-/// Offsets in the registers of a building block.
+/// Offsets in the registers of a building block: control and status registers of the dispatcher, its descriptor, and the prefetcher.
 const CSR: u64 = 0x40;
 const DESCRIPTOR: u64 = 0x60;
 const PREFETCHER: u64 = 0x80;
 const PREFETCHER_END: u64 = PREFETCHER + prefetcher::SIZE;
-/// The first register of the earlier designs that software stores, after those in the place of the prefetcher that it only loads.
+/// The earlier designs have other registers in place of the prefetcher's registers. Software only loads the registers below this offset, and
+/// also stores to registers from this offset on.
 const ONLY_LOADED_END: u64 = 0xa0;
 
 impl Block {
-    /// A block with this interrupt, whose prefetcher has tags from `tag` on.
+    /// A block that signals interrupt `vector`, and whose prefetcher uses tags from `tag` on.
     pub(crate) fn new(tag: u32, vector: u8) -> Self {
         Block {
             dispatcher: Dispatcher::default(),
@@ -32,7 +34,8 @@ impl Block {
         }
     }
 
-    /// Loads the dword at `offset`, while the engine is in this state; none if it is no register of the dispatcher or the prefetcher.
+    /// Loads the dword at `offset` if the engine has this state; none if there is no register of the dispatcher or the prefetcher at this
+    /// offset.
     pub(crate) fn load(&self, offset: u64, engine: Engine) -> Option<u32> {
         match offset {
             CSR..DESCRIPTOR => Some(self.dispatcher.load(offset - CSR, engine)),
@@ -62,20 +65,20 @@ impl Block {
         self.dispatcher.interrupt(self.vector, shell);
     }
 
-    /// Continues the work of the prefetcher; returns whether there was any.
+    /// Continues the work of the prefetcher. Returns whether there was any work.
     #[inline]
     pub(crate) fn fetch(&mut self, shell: &mut Shell<'_>) -> bool {
         let (dispatcher, vector) = (&mut self.dispatcher, self.vector);
         self.prefetcher.go_on(dispatcher, vector, shell)
     }
 
-    /// Whether interrupts or write-backs wait, which go before further data.
+    /// Whether interrupts or write-backs wait. They are sent before further data.
     pub(crate) fn waits_to_write(&self) -> bool {
         self.dispatcher.owes_interrupt() || self.prefetcher.waits_to_write()
     }
 
-    /// Handles the end of a descriptor: it is written back if it was fetched, and otherwise there is an interrupt if it `interrupts`.
-    /// Returns whether it was fetched.
+    /// Handles the end of a descriptor. If the prefetcher has fetched it, it is written back; otherwise an interrupt is signalled if
+    /// `interrupts` is set. Returns whether the prefetcher has fetched it.
     pub(crate) fn end(&mut self, outcome: Outcome, interrupts: bool) -> bool {
         let is_fetched = self.prefetcher.end(outcome);
         if !is_fetched && interrupts {

@@ -1,6 +1,6 @@
 //! A descriptor in the extended format of the modular scatter/gather DMA, with eight dwords.
 
-/// A transfer, with its control bits.
+/// A transfer with its control bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Descriptor {
     pub(crate) from: u64,
@@ -11,7 +11,7 @@ pub(crate) struct Descriptor {
     /// Longest bursts of reads and of writes, in lines.
     pub(crate) bursts: [u8; 2],
     pub(crate) control: Control,
-    /// Distances of the words that are read and written, in words.
+    /// Strides of reads and of writes, in words.
     pub(crate) strides: [u16; 2],
 }
 
@@ -37,7 +37,7 @@ impl Descriptor {
         }
     }
 
-    /// A feature that the descriptor requests and no engine has.
+    /// The name of a feature that the descriptor requests and no engine has.
     pub(crate) fn missing(&self) -> Option<&'static str> {
         match self.strides {
             _ if self.control.parks() => Some("parked descriptors"),
@@ -58,32 +58,32 @@ impl Control {
         self.has(9)
     }
 
-    /// Park reads or writes: the descriptor begins again when no other waits.
+    /// Park reads or writes: the descriptor is executed again if no other descriptor waits.
     fn parks(self) -> bool {
         self.has(10) || self.has(11)
     }
 
-    /// End on EOP: the descriptor ends with the end of a packet, wherever that is.
+    /// End on EOP: the descriptor ends at the end of a packet, even before its length.
     pub(crate) fn ends_on_end_of_packet(self) -> bool {
         self.has(12)
     }
 
-    /// The end of a packet signals an interrupt.
+    /// Whether the end of a packet signals an interrupt.
     pub(crate) fn end_of_packet_interrupts(self) -> bool {
         self.has(13)
     }
 
-    /// The end of the descriptor signals an interrupt.
+    /// Whether the end of the descriptor signals an interrupt.
     pub(crate) fn interrupts(self) -> bool {
         self.has(14)
     }
 
-    /// Early Done: the next descriptor may begin before all answers have arrived.
+    /// Early Done: the next descriptor may begin before all data of this one has arrived.
     pub(crate) fn is_done_early(self) -> bool {
         self.has(24)
     }
 
-    /// Go: the descriptor is complete.
+    /// Go: the dwords of the descriptor are complete.
     pub(crate) fn goes(self) -> bool {
         self.has(31)
     }

@@ -1,4 +1,4 @@
-//! The dispatcher: control and status registers, and waiting descriptors.
+//! The dispatcher of a scatter/gather DMA: its control and status registers, and the descriptors that wait.
 
 use std::collections::VecDeque;
 
@@ -8,27 +8,27 @@ use crate::fpga_card::Shell;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Dispatcher {
     control: u32,
-    /// Whether it has stopped on an error, or on an early end.
+    /// Whether the dispatcher has stopped on an error, and whether it has stopped on an early end of a descriptor.
     stopped_on: [bool; 2],
     irq: bool,
     dwords: [u32; DWORDS],
     waiting: VecDeque<Descriptor>,
-    /// Sequence numbers of the descriptors that were read and written last.
+    /// Sequence numbers of the descriptors that were read last and written last.
     pub(crate) sequence: [u16; 2],
     /// Number of interrupts still to send.
     interrupts: u32,
-    /// Name of a feature that a descriptor asked for and no engine has.
+    /// Name of a feature that a descriptor requests and no engine has, until it is reported.
     missing: Option<&'static str>,
 }
 
-/// The state of the engine that the status registers show.
+/// The state of the engine that is visible in the status registers.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Engine {
     /// Number of descriptors in progress.
     pub(crate) begun: usize,
-    /// Number of descriptors that are read but not written.
+    /// Number of descriptors whose data is read but not written.
     pub(crate) unwritten: usize,
-    /// Whether answers to reads are outstanding, for current or discarded work.
+    /// Whether reads are outstanding, for current or discarded work.
     pub(crate) awaited: bool,
     /// Whether a reset is in progress.
     pub(crate) resetting: bool,
@@ -37,14 +37,14 @@ pub(crate) struct Engine {
     pub(crate) responses_full: bool,
 }
 
-/// The effect of a store on the engine.
+/// The effect of a store to a register on the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     /// The engine should continue if it can.
     Continue,
     /// The engine must discard all work.
     Reset,
-    /// The engine must discard its current work; waiting responses stay.
+    /// The engine must discard its current work, but keep waiting responses.
     Flush,
 }
 
@@ -66,7 +66,7 @@ const STOP_DESCRIPTORS: u32 = 1 << 5;
 const FLUSH_DESCRIPTORS: u32 = 1 << 6;
 const FLUSH_MASTERS: u32 = 1 << 7 | 1 << 8;
 
-/// Bits of the control register that are commands, which are not stored.
+/// Bits of the control register that are commands. They are executed and not stored.
 const COMMANDS: u32 = RESET_DISPATCHER | FLUSH_DESCRIPTORS | FLUSH_MASTERS;
 
 const IRQ: u32 = 1 << 9;
@@ -142,8 +142,8 @@ impl Dispatcher {
         Command::Continue
     }
 
-    /// Stores a dword of the descriptor; the last dword, with `go`, completes it. While the status says that the queue is full, it
-    /// is lost.
+    /// Stores a dword of a descriptor. The last dword completes the descriptor if its Go bit is set; returns true then. The descriptor is lost
+    /// if the queue is full, which is visible in the status register.
     pub(crate) fn store_descriptor(&mut self, offset: u64, value: u32) -> bool {
         let number = (offset / 4) as usize % DWORDS;
         self.dwords[number] = value;
@@ -157,7 +157,7 @@ impl Dispatcher {
         self.push(descriptor)
     }
 
-    /// Takes a descriptor; returns false if the queue is full.
+    /// Adds a descriptor to the queue. Returns false if the queue is full.
     pub(crate) fn push(&mut self, descriptor: Descriptor) -> bool {
         let has_space = !self.is_full();
         if has_space {
@@ -167,13 +167,13 @@ impl Dispatcher {
         has_space
     }
 
-    /// The next descriptor, if one may begin.
+    /// Removes and returns the next descriptor, if a descriptor may begin.
     pub(crate) fn begin(&mut self) -> Option<Descriptor> {
         let may_begin = self.has_next();
         self.waiting.pop_front_if(|_| may_begin)
     }
 
-    /// Whether a descriptor could begin.
+    /// Whether a descriptor may begin.
     pub(crate) fn has_next(&self) -> bool {
         !self.waiting.is_empty() && !self.is_stopped() && self.control & STOP_DESCRIPTORS == 0
     }
@@ -200,7 +200,7 @@ impl Dispatcher {
         }
     }
 
-    /// Sends waiting interrupts as far as the shell accepts them, and notes what is missing.
+    /// Sends waiting interrupts as long as the shell accepts them, and reports a feature that is missing.
     pub(crate) fn interrupt(&mut self, vector: u8, shell: &mut Shell<'_>) {
         if let Some(what) = self.missing.take() {
             shell.say_missing(what);

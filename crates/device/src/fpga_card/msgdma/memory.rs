@@ -7,12 +7,12 @@ use kernel::Time;
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LINE;
 
-/// The meaning of an address of 50 bits; the upper two select the memory.
+/// An address of 50 bits, as the DMA designs use it: the upper two bits select the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MemoryAddress {
     /// An address of the card's memory.
     Local(u64),
-    /// A memory with the same word at all addresses, which software uses to wait for the end of transfers.
+    /// A memory that has the same word at all addresses. Software uses it to wait for the end of transfers.
     Magic,
     /// An address of host memory.
     Host(u64),
@@ -25,9 +25,10 @@ const MAGIC: u64 = 0x5772_745f_5379_6e63;
 const BITS: u32 = 48;
 
 impl MemoryAddress {
-    /// The line with `address`; data is transferred in lines.
+    /// The line that contains `address`, because data is transferred in lines.
     ///
-    /// Host memory has two images. Writes to the upper image stay behind all earlier writes, which posted writes do anyway.
+    /// Two values of the upper bits select host memory. Writes to the upper range must stay behind all earlier writes, which is always true for
+    /// posted writes.
     pub(crate) fn of(address: u64) -> Self {
         let within = address & ((1 << BITS) - 1) & !(LINE - 1);
         match address >> BITS & 3 {
@@ -37,7 +38,8 @@ impl MemoryAddress {
         }
     }
 
-    /// The line with `address` in a design without the memory of one word. Its drivers mark host memory by different bits.
+    /// The line that contains `address`, in a design without the memory of one word. The drivers of such designs use different bits for host
+    /// memory.
     pub(crate) fn without_magic(address: u64) -> Self {
         match address >> BITS & 3 {
             0 => Self::of(address),
@@ -49,7 +51,7 @@ impl MemoryAddress {
         matches!(self, Self::Host(_))
     }
 
-    /// Bytes to the next multiple of `longest` in host memory, which no request crosses; `longest` in other memories.
+    /// Bytes to the next multiple of `longest` in host memory, because no request crosses such a multiple; `longest` in other memories.
     pub(crate) fn burst(self, longest: u64) -> u64 {
         match self {
             Self::Host(address) => longest - address % longest,
@@ -57,8 +59,8 @@ impl MemoryAddress {
         }
     }
 
-    /// Reads into `data`, or requests it from the host as read `number`; returns the time at which it is available, never if the host
-    /// must answer. A failed read gives all ones. None if the shell takes no read now.
+    /// Reads into `data`, or requests the data from the host as read `number`. Returns the time at which the data is available, which is never
+    /// if it is requested from the host. If the read fails, all bits are ones. Returns none if the shell cannot accept a read now.
     pub(crate) fn read(self, data: &mut [u8], number: u32, shell: &mut Shell<'_>) -> Option<Time> {
         let now = shell.now();
         let ready = match self {
@@ -81,7 +83,8 @@ impl MemoryAddress {
         }))
     }
 
-    /// Writes `data`, to host memory as write `number`; returns when that is done. Without a memory there, the write has no effect.
+    /// Writes `data`, to host memory as write `number`. Returns the end of the write. If the card has no memory at this address, the write has
+    /// no effect.
     pub(crate) fn write(self, data: &[u8], number: u32, shell: &mut Shell<'_>) -> Done {
         let now = shell.now();
         match self {
@@ -100,11 +103,11 @@ impl MemoryAddress {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Done {
     At(Time),
-    /// The write ends when the one with this number is transmitted.
+    /// The write ends when the write with this number is transmitted.
     With(u32),
 }
 
-/// Descriptors whose data is written, in their order, each with the end of its last write.
+/// Descriptors whose last write was made, in order, each with the end of this write.
 #[derive(Debug)]
 pub(crate) struct Endings<T>(VecDeque<(Done, T)>);
 
@@ -127,7 +130,7 @@ impl<T> Endings<T> {
         self.0.push_back((done, what));
     }
 
-    /// Handles the transmission of write `number`; returns whether a descriptor ends with it.
+    /// Handles the transmission of write `number`. Returns whether it was the last write of a descriptor.
     pub(crate) fn written(&mut self, number: u32) -> bool {
         let mut all = self.0.iter_mut();
         let found = all.find(|(done, _)| *done == Done::With(number));
@@ -136,7 +139,7 @@ impl<T> Endings<T> {
             .is_some()
     }
 
-    /// The next descriptor, if it has ended. If it will end at a known time, requests a wake-up.
+    /// Removes and returns the next descriptor, if it has ended. If it will end at a known time, requests a wake-up at this time.
     pub(crate) fn next(&mut self, shell: &mut Shell<'_>) -> Option<T> {
         match self.0.front()?.0 {
             Done::With(_) => return None,

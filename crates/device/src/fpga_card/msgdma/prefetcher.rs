@@ -1,14 +1,14 @@
-//! The prefetcher of the later DMA designs: descriptors lie in host memory, in blocks, and are written back when they are done.
+//! The prefetcher of the later DMA designs. Descriptors are stored in host memory, in blocks, and are written back when they are done.
 //!
-//! Software writes the address of the first block and enables fetching. The prefetcher reads the first descriptor of a block again
-//! and again until software has marked it "owned by hardware"; then it reads the others of the block, which follow it in memory,
-//! gives all of them to the dispatcher, and goes on with the block that the first descriptor names as the next. A descriptor that is
-//! done is written back with its number of bytes, and without the mark. The layout is that of the published drivers.
+//! Software writes the address of the first block and enables fetching. The prefetcher reads the first descriptor of a block again and again
+//! until software has set its bit "owned by hardware". Then it reads the other descriptors of the block, which follow in memory, passes all of
+//! them to the dispatcher, and continues with the next block, whose address is in the first descriptor. A descriptor that is done is written
+//! back with its number of transferred bytes and a cleared bit "owned by hardware". The layout is that of the published drivers.
 //!
-//! Our choices: without a time-out the first descriptor is read again as soon as its last read has ended; a descriptor within a
-//! block is processed whether it is marked or not, because the first one's mark is for all; a block is not read again before its
-//! first descriptor is written back, because that one is still marked; after a failed read nothing is fetched until software enables
-//! fetching anew.
+//! Our choices: if no time-out is set, the first descriptor is read again as soon as its last read has ended. The other descriptors of a block
+//! are processed whatever their bit "owned by hardware" is, because the bit of the first one applies to the whole block. A block is not read
+//! again before its first descriptor is written back, because the bit in memory is set until then. After a failed read the prefetcher stops
+//! until software enables fetching again.
 
 use std::collections::VecDeque;
 
@@ -22,49 +22,50 @@ use crate::fpga_card::words::{half, merged};
 
 #[derive(Debug, Default)]
 pub(crate) struct Prefetcher {
-    /// The tag of its requests, to which the place of a descriptor in its block is added.
+    /// The lowest tag of the prefetcher's requests. The tag of a request is this tag plus the index of the first requested descriptor in its
+    /// block.
     tag: u32,
-    /// Whether software has written its registers since the reset.
+    /// Whether software has written the prefetcher's registers since the reset.
     is_used: bool,
     control: u64,
     start: u64,
-    /// The address of the block that is fetched, and that of the descriptor that was written back last.
+    /// The address of the block that is being fetched, and the address of the descriptor that was written back last.
     fetch: u64,
     store: u64,
     state: State,
     block: Block,
-    /// Number of outstanding reads, and of those whose answers are dropped.
+    /// Number of outstanding reads, and number of outstanding reads whose answers will be dropped.
     awaited: u32,
     discarded: u32,
-    /// Descriptors that the dispatcher has, in their order.
+    /// Descriptors that the prefetcher has passed to the dispatcher and that are not done, in order.
     begun: VecDeque<Fetched>,
-    /// Descriptors that are done and not yet written back.
+    /// Descriptors that are done and wait to be written back.
     ended: VecDeque<Ended>,
-    /// Addresses of the write-backs that are not yet transmitted, in their order.
+    /// Addresses of the write-backs that are requested and not transmitted yet, in order.
     unsent: VecDeque<u64>,
     irq: bool,
     interrupts: u32,
 }
 
-/// The descriptors that the prefetcher fetches next.
+/// The progress of fetching.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing.
+    /// Nothing is fetched.
     #[default]
     Idle,
-    /// The first descriptor of a block, not before this time.
+    /// The first descriptor of a block will be read, but not before this time.
     Due(Time),
-    /// The first descriptor of a block, for whose read it waits.
+    /// The read of the first descriptor of a block is outstanding.
     First,
-    /// The other descriptors of a block.
+    /// The other descriptors of a block are being read.
     Rest,
 }
 
-/// The descriptors of the block that is fetched.
+/// The descriptors of the block that is being fetched.
 #[derive(Debug, Default)]
 struct Block {
     lines: Vec<Option<Line>>,
-    /// Number of descriptors that were requested, and that the dispatcher has.
+    /// Number of descriptors that were requested, and number of descriptors that were passed to the dispatcher.
     asked: usize,
     given: usize,
     /// The address of the next block.
@@ -83,7 +84,7 @@ struct Ended {
     interrupts: bool,
 }
 
-/// The result of a descriptor.
+/// The result of a descriptor that has ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outcome {
     pub(crate) control: Control,
@@ -101,13 +102,13 @@ impl Outcome {
     }
 }
 
-/// A descriptor in memory.
+/// The bytes of a descriptor in memory.
 type Line = [u8; LINE as usize];
 
 /// Size of the registers in bytes.
 pub(crate) const SIZE: u64 = 0x40;
 
-/// The least tag of a prefetcher; the requests of masters have lower ones.
+/// The lowest tag that a prefetcher may use; the requests of masters have lower tags.
 pub(crate) const TAGS: u32 = 1 << 30;
 
 const CONTROL: u64 = 0x00;
@@ -123,14 +124,14 @@ const TIMEOUT_ENABLE: u64 = 1 << 3;
 
 const IRQ: u64 = 1;
 
-/// Offsets of bytes in a descriptor.
+/// Indices of fields in the bytes of a descriptor.
 const BLOCK_SIZE: usize = 1;
 const OWNED: usize = 2;
 const TRANSFERRED: usize = 40;
 const END_OF_PACKET: usize = 45;
 const EARLY_END: usize = 46;
 
-/// The address bits of host memory; those above select a memory.
+/// The address bits of host memory; the bits above select a memory.
 const ADDRESS: u64 = (1 << 48) - 1;
 
 impl Prefetcher {
@@ -142,7 +143,7 @@ impl Prefetcher {
         }
     }
 
-    /// Whether software uses it. The earlier designs have other registers in its place, which software only reads.
+    /// Whether software uses the prefetcher. The earlier designs have other registers in place of the prefetcher's registers.
     pub(crate) fn is_used(&self) -> bool {
         self.is_used
     }
@@ -160,7 +161,8 @@ impl Prefetcher {
         half(register, offset)
     }
 
-    /// Interrupt; fetching idle; storing idle; in bits 16 to 31 the descriptors that the dispatcher has.
+    /// The status register: bit 0 interrupt, bit 1 fetching idle, bit 2 storing idle, bits 16 to 31 the number of descriptors that the
+    /// dispatcher has.
     fn status(&self) -> u64 {
         let is_fetching = self.state != State::Idle || self.awaited > 0;
         let is_storing = !self.ended.is_empty() || !self.unsent.is_empty();
@@ -205,7 +207,7 @@ impl Prefetcher {
         self.begun.clear();
     }
 
-    /// Handles the end of the oldest descriptor that the dispatcher has; returns false if the descriptor was not fetched.
+    /// Handles the end of the oldest descriptor that the prefetcher has passed to the dispatcher. Returns false if there is no such descriptor.
     pub(crate) fn end(&mut self, outcome: Outcome) -> bool {
         let Some(mut fetched) = self.begun.pop_front() else {
             return false;
@@ -260,7 +262,7 @@ impl Prefetcher {
         }
     }
 
-    /// The time between two reads of a first descriptor that is not ready.
+    /// The time from the end of a read of a first descriptor that is not ready to the next read.
     fn interval(&self, cycle: Span) -> Span {
         let cycles = if self.control & TIMEOUT_ENABLE != 0 {
             self.control >> 16 & 0xffff
@@ -275,7 +277,7 @@ impl Prefetcher {
         self.unsent.pop_front();
     }
 
-    /// Continues all work that can continue now; returns whether there was any.
+    /// Continues all work that can continue at this time. Returns whether there was any work.
     pub(crate) fn go_on(
         &mut self,
         dispatcher: &mut Dispatcher,
@@ -295,7 +297,7 @@ impl Prefetcher {
         any
     }
 
-    /// Whether write-backs or interrupts wait, which go before further data.
+    /// Whether write-backs or interrupts wait. They are sent before further data.
     pub(crate) fn waits_to_write(&self) -> bool {
         !self.ended.is_empty() || self.interrupts > 0
     }
@@ -312,7 +314,7 @@ impl Prefetcher {
             return false;
         };
         self.store = fetched.address;
-        // A descriptor was read from there, so it may be written.
+        // The descriptor was read from this address, so the address is valid for a write too.
         if shell
             .write(fetched.address & ADDRESS, &fetched.line, self.tag)
             .is_ok()
@@ -352,14 +354,14 @@ impl Prefetcher {
         }
     }
 
-    /// Whether the descriptor at `address` is not yet written back.
+    /// Whether the descriptor at `address` was fetched and is not written back yet.
     fn is_in_progress(&self, address: u64) -> bool {
         let begun = self.begun.iter();
         let ended = self.ended.iter().map(|one| &one.fetched);
         begun.chain(ended).any(|one| one.address == address) || self.unsent.contains(&address)
     }
 
-    /// Requests `count` descriptors from `place` of the block on; returns whether that is done.
+    /// Requests `count` descriptors of the block, from index `place` on. Returns whether they were requested.
     fn ask(&mut self, place: usize, count: usize, shell: &mut Shell<'_>) -> bool {
         if !shell.can_read() {
             return false;
@@ -375,7 +377,7 @@ impl Prefetcher {
         true
     }
 
-    /// Requests the next descriptors of the block, in the longest possible reads.
+    /// Requests the next descriptors of the block with the longest possible read. Returns whether any were requested.
     fn ask_rest(&mut self, shell: &mut Shell<'_>) -> bool {
         let place = self.block.asked;
         let left = self.block.lines.len() - place;
@@ -393,7 +395,8 @@ impl Prefetcher {
         self.fetch.wrapping_add(place as u64 * LINE)
     }
 
-    /// Gives the next descriptor to the dispatcher; after the last one of the block the next block is fetched.
+    /// Passes the next descriptor to the dispatcher. After the last descriptor of the block, the next block is fetched. Returns whether a
+    /// descriptor was passed.
     fn give(&mut self, dispatcher: &mut Dispatcher, shell: &mut Shell<'_>) -> bool {
         let place = self.block.given;
         let Some(Some(line)) = self.block.lines.get(place) else {
@@ -414,7 +417,7 @@ impl Prefetcher {
     }
 }
 
-/// Reads a descriptor in memory.
+/// Parses the bytes of a descriptor in memory.
 fn parse(line: &Line) -> Descriptor {
     Descriptor {
         from: host(quadword(line, 8)),
@@ -427,7 +430,8 @@ fn parse(line: &Line) -> Descriptor {
     }
 }
 
-/// An address that all designs take alike: bit 48 alone marks host memory in the later designs, and another one in an earlier design.
+/// The address with bits that mean host memory in all designs. The drivers of the later designs mark host memory with bit 48 alone, and an
+/// earlier design uses another bit.
 fn host(address: u64) -> u64 {
     match address >> 48 & 3 {
         0 => address,

@@ -1,4 +1,5 @@
-//! The FIFO of a read master: descriptors divided into bursts. Their data arrives in any order and leaves in order of the requests.
+//! The FIFO of a read master. It divides descriptors into bursts. The data of the bursts arrives in any order, and leaves in the order of the
+//! requests.
 
 use kernel::Time;
 
@@ -7,20 +8,20 @@ use super::{Descriptor, Dispatcher, Engine};
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::LONGEST;
 
-/// The FIFO of a read master; `T` is what it stores of a burst besides its data.
+/// The FIFO of a read master. `T` is a value that it stores for each burst besides the data.
 #[derive(Debug)]
 pub(crate) struct ReadFifo<T> {
     bursts: Vec<Burst<T>>,
-    /// Numbers of the next burst to leave and of the next one to read; a burst is at the index of its number modulo the size.
+    /// Numbers of the next burst to leave and of the next burst to read. The index of a burst is its number modulo the size of the FIFO.
     next_out: u32,
     next_read: u32,
-    /// The descriptor in progress, and the offset of the next burst.
+    /// The descriptor that is being read, and the offset of its next burst.
     reading: Option<(Descriptor, u32)>,
-    /// Number of descriptors that are fully read but have not fully left.
+    /// Number of descriptors whose reads are all requested, and whose data has not completely left the FIFO.
     unfinished: usize,
-    /// Number of outstanding answers of the host.
+    /// Number of outstanding reads of host memory.
     awaited: u32,
-    /// Number of outstanding answers to drop.
+    /// Number of outstanding reads of host memory whose answers will be dropped.
     discarded: u32,
     /// The time at which all reads from other memories so far are complete.
     reads_done: Time,
@@ -30,9 +31,9 @@ pub(crate) struct ReadFifo<T> {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Burst<T> {
-    /// The additional value of the burst.
+    /// The additional value of the burst, besides its data.
     pub(crate) what: T,
-    /// The time at which its data is available; never while the host has not answered.
+    /// The time at which the data is available; never while the read of host memory is outstanding.
     pub(crate) ready: Time,
     pub(crate) ends: Option<Descriptor>,
     len: u16,
@@ -73,17 +74,17 @@ impl<T: Clone> ReadFifo<T> {
 }
 
 impl<T> ReadFifo<T> {
-    /// Number of descriptors that have begun but have not fully left.
+    /// Number of descriptors that have begun and whose data has not completely left the FIFO.
     pub(crate) fn unfinished(&self) -> usize {
         usize::from(self.reading.is_some()) + self.unfinished
     }
 
-    /// Whether outstanding answers of the host are to be dropped.
+    /// Whether answers to outstanding reads of host memory will be dropped.
     pub(crate) fn drops_answers(&self) -> bool {
         self.discarded > 0
     }
 
-    /// The state that a dispatcher shows of a master that has no more than this FIFO.
+    /// The state for the dispatcher's status registers, if a master has no other state than this FIFO.
     pub(crate) fn engine(&self) -> Engine {
         Engine {
             begun: self.unfinished(),
@@ -119,7 +120,8 @@ impl<T> ReadFifo<T> {
         burst.ready = now;
     }
 
-    /// The next data to read: a descriptor and the offset in it. Begins the next descriptor if possible. None if reading must wait.
+    /// The next data to read: a descriptor and an offset in it. If no descriptor is being read, the next one begins if possible. Returns none if
+    /// no data can be read now.
     pub(crate) fn next(
         &mut self,
         dispatcher: &mut Dispatcher,
@@ -148,8 +150,8 @@ impl<T> ReadFifo<T> {
         (self.next_read % TAGS, &mut burst.data[..len])
     }
 
-    /// Adds the burst of `len` bytes at [next](Self::next); its data is available at `ready`, or never while the host must answer.
-    /// The descriptor ends with it if `is_last`.
+    /// Adds the burst of `len` bytes whose data [`next`](Self::next) has returned. The data is available at `ready`, which is never if it is
+    /// requested from the host. The descriptor ends with this burst if `is_last`.
     pub(crate) fn push(
         &mut self,
         what: T,
@@ -191,7 +193,7 @@ impl<T> ReadFifo<T> {
         })
     }
 
-    /// Removes the burst that leaves; returns the descriptor that ends with it.
+    /// Removes the burst that leaves, and returns the descriptor if this was its last burst.
     pub(crate) fn pop(&mut self) -> Option<Descriptor> {
         let ends = self.bursts[self.next_out as usize % BURSTS].ends;
         self.next_out = self.next_out.wrapping_add(1);
