@@ -1,5 +1,5 @@
-//! The contract of a device model with the fabric: the parameters that a plan reads before the device is built, and the access to
-//! the device outside events.
+//! The interface between a device model and the fabric: the parameters that a plan reads before the device is built, and the access to the
+//! device between events.
 
 use std::any::Any;
 
@@ -14,7 +14,7 @@ use crate::{Endpoint, EndpointParameters};
 
 /// The parameters of a device model, and the properties of the device that follow from them.
 pub trait LeafParameters: Parameters + Any {
-    /// The BARs, with the window to other devices of the network if the device has one.
+    /// The BARs of the device. `window` is the BAR for accesses to other devices of the network, if the device has one.
     fn bars(&self, endpoint: &EndpointParameters, window: Option<Bar>) -> Vec<Bar> {
         endpoint.bar().into_iter().chain(window).collect()
     }
@@ -22,8 +22,8 @@ pub trait LeafParameters: Parameters + Any {
     /// The properties of the device besides its BARs.
     fn properties(&self) -> Properties;
 
-    /// The circuit that can take the place of the model with these parameters, if the model has one; the key and a message if the
-    /// circuit cannot do what a parameter requires.
+    /// The circuit that can take the place of the model with these parameters; none if the model has no circuit. If the circuit cannot do what a
+    /// parameter requires, the key of the parameter and a message.
     fn circuit(
         &self,
         _: &EndpointParameters,
@@ -32,31 +32,31 @@ pub trait LeafParameters: Parameters + Any {
     }
 }
 
-/// The properties of a device that a plan needs to know.
+/// The properties of a device that a plan needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Properties {
     /// Most outstanding non-posted requests.
     pub tags: u32,
     /// Most virtual functions of a device of the model.
     pub most_virtual_functions: u32,
-    /// Number of interrupts that the physical function signals, each with a vector of its own, from 0 on.
+    /// Number of interrupts that the physical function signals. Each has its own vector, from 0 on.
     pub interrupts: u32,
     /// The address translation capability, if the device requests translations (ATS).
     pub address_translation: Option<AddressTranslation>,
     /// Whether the addresses in requests are virtual.
     pub has_virtual_addresses: bool,
-    /// The identity of the physical function, where the scenario does not set another.
+    /// The identity of the physical function, if the scenario does not set another one.
     pub identity: Identity,
-    /// Whether the device connects hosts: packets that it sends by PCI Express come from elsewhere.
+    /// Whether the device connects hosts. If so, the packets that it sends by PCI Express originate at other devices.
     pub joins_hosts: bool,
-    /// Whether a flow can begin at the device: it makes the requests of flows, by itself or when its driver commands it to.
+    /// Whether a flow can begin at the device. If so, the device makes the requests of flows by itself or at the command of its driver.
     pub begins_flows: bool,
-    /// Whether the device does nothing without a driver or a program on the host above it.
+    /// Whether the device makes requests only if a driver or a program on its host commands them.
     pub needs_driver: bool,
     /// Whether the device exchanges coherence messages with its host, on a virtual channel of their own.
     pub is_coherent: bool,
-    /// Number of bytes of registers at the beginning of BAR 0 of each function; the device defines what a read of them returns. The rest of
-    /// the BAR is memory, up to an MSI-X table.
+    /// Number of bytes of registers at the beginning of BAR 0 of each function. The device defines the data that a read of them returns. The
+    /// rest of the BAR is memory, except an MSI-X table.
     pub bar_registers: u64,
     /// Whether the model answers all accesses to its registers itself, so that there is no memory behind BAR 0.
     pub keeps_registers: bool,
@@ -65,7 +65,8 @@ pub struct Properties {
 }
 
 impl Default for Properties {
-    /// A device with memory behind BAR 0 that makes no requests, as a Xilinx FPGA with a DMA engine: a processing accelerator.
+    /// A device that makes no requests and has memory behind BAR 0. Its identity is that of a Xilinx FPGA with a DMA engine: a processing
+    /// accelerator.
     fn default() -> Self {
         Properties {
             tags: 0,
@@ -90,23 +91,24 @@ impl Default for Properties {
     }
 }
 
-/// A circuit that takes the place of a device model.
+/// The circuit that takes the place of a device model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CircuitChoice {
-    /// Its name in `gateware/circuits.toml`.
+    /// The name of the circuit in `gateware/circuits.toml`.
     pub name: String,
-    /// The use of writes to BAR 0.
+    /// The handling of writes to BAR 0 by the circuit.
     pub peer_writes: PeerWrites,
-    /// Whether reads of BAR 0 are known to end with Unsupported Request.
+    /// Whether the circuit answers every read of BAR 0 with Unsupported Request.
     pub refuses_reads: bool,
-    /// A register of 32 bits, by BAR and offset, and its value after reset where a parameter requires another than the circuit's.
+    /// A register of 32 bits whose value after reset must differ from the circuit's, because a parameter requires it: its BAR, its offset and
+    /// this value.
     pub preset: Option<(u8, u64, u32)>,
-    /// Whether the circuit makes the data of flows: words from a start value that the driver writes to a register.
+    /// Whether the circuit makes the data of flows. The data is a sequence of words; the driver writes the first one to a register.
     pub makes_data: bool,
 }
 
 impl CircuitChoice {
-    /// A circuit that has nothing in common with the model but the BARs.
+    /// A circuit that has only the BARs of the model, and nothing else in common with it.
     pub fn named(name: &str) -> Self {
         CircuitChoice {
             name: name.into(),
@@ -118,18 +120,19 @@ impl CircuitChoice {
     }
 }
 
-/// The use that a circuit makes of writes to BAR 0.
+/// The handling of writes to BAR 0 by a circuit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PeerWrites {
-    /// They end in the circuit. The memory behind BAR 0 keeps what was written.
+    /// The writes end in the circuit. The memory behind BAR 0 stores their data.
     Stored,
-    /// They end in a FIFO of the circuit, which sends the data on, or the circuit drops them and reports an error.
+    /// The writes end in a FIFO of the circuit, which passes the data on. If the FIFO cannot accept a write, the circuit drops it and reports an
+    /// error.
     Passed,
-    /// The circuit sends each back with its label.
+    /// The circuit sends each write back, with its label.
     Returned,
 }
 
-/// A component around the PCI Express core of a device.
+/// A component that contains the PCI Express core of a device.
 pub trait HasEndpoint {
     /// The PCI Express core.
     fn endpoint(&self) -> &Endpoint;
@@ -140,35 +143,35 @@ pub trait HasEndpoint {
 
 /// A device model.
 pub trait Leaf: HasEndpoint + Any {
-    /// The requester with the flows of a function, if it has one; function 0 is the physical one.
+    /// The requester that has the flows of a function, if there is one. Function 0 is the physical function.
     fn requester(&self, _function: u8) -> Option<&Requester> {
         None
     }
 
-    /// The requester with the flows of a function, mutable, to take the data that it read.
+    /// The requester that has the flows of a function, mutable, to take the data that it has read.
     fn requester_mut(&mut self, _function: u8) -> Option<&mut Requester> {
         None
     }
 
-    /// The time at which an outstanding request times out, of those for which the device is woken in the background.
+    /// The next time at which an outstanding request times out. A run does not wait for this time if no other event is left.
     fn deadline(&mut self, _now: Time) -> Time {
         Time::NEVER
     }
 
-    /// Returns the reason why the engine of a device without a requester makes no request, for a time at which none of its packets waits
-    /// anywhere: software that gives it no work, its own work, its tags, or its memory.
+    /// The reason why the engine of a device without a requester makes no request at a time when none of its packets waits: software that
+    /// commands no work, the engine's own processing, its tags, or its memory.
     fn engine(&self, _now: Time) -> Why {
         Why::Datapath
     }
 
-    /// Adds a flow to a function. False if it has no requester.
+    /// Adds a flow to a function. Returns false if the function has no requester.
     fn add_flow(&mut self, function: u8, flow: Flow) -> bool {
         let requester = self.requester_mut(function);
         requester.map(|requester| requester.add(flow)).is_some()
     }
 
-    /// Forgets the work of the function at `place`, which was reset: queues and registers are as after reset, and completions of its
-    /// requests are not expected any more. The physical function's reset is one of all functions.
+    /// Discards the work of the function at `place`, because it was reset. Its queues and registers return to their state after reset, and
+    /// completions of its earlier requests are unexpected. A reset of the physical function resets all functions.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>)
     where
         Self: Component<Traffic = Pcie>;
@@ -179,12 +182,12 @@ pub trait Leaf: HasEndpoint + Any {
         Self: Component<Traffic = Pcie>;
 }
 
-/// A [`Leaf`] of any model, and its acts outside events.
+/// A [`Leaf`] of any model, with the actions that are possible between events.
 pub trait AnyLeaf: Leaf {
-    /// Lets the leaf, which is component `id`, continue with work that it was given outside events.
+    /// Continues with work that was added between events. The leaf is component `id`.
     fn go_on(&mut self, id: ComponentId, world: &mut World<Pcie>);
 
-    /// Gives the end of the link of the leaf, which is component `id`, a command.
+    /// Gives the link end of the leaf a command. The leaf is component `id`.
     fn command_link(&mut self, command: LinkCommand, id: ComponentId, world: &mut World<Pcie>);
 }
 
@@ -199,8 +202,8 @@ impl<L: Leaf + Device> AnyLeaf for L {
     }
 }
 
-/// Runs `leaf` after an event, and applies the resets that the event has caused. At the end, completions take the part of the send path
-/// that the engine's requests leave free.
+/// Runs `leaf` after an event, and applies the resets that the event has caused. At the end, completions use the capacity of the send path that
+/// the engine's requests do not use.
 pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.run(fx);
     while let Some(place) = leaf.endpoint_mut().take_reset() {
@@ -210,14 +213,14 @@ pub(crate) fn run<L: Leaf + Device>(leaf: &mut L, fx: &mut Effects<'_, L>) {
     leaf.endpoint_mut().send_rest(fx);
 }
 
-/// Reports the flows that `requester` forgets because its function was reset.
+/// Resets `requester` because its function was reset, and reports the flows that it abandons.
 pub(crate) fn forget<C: Device>(requester: &mut Requester, fx: &mut Effects<'_, C>) {
     for flow in requester.reset(fx.now()) {
         fx.observe(Observation::Forgotten { flow });
     }
 }
 
-/// Ends a sequence of accesses because its function was reset, or has lost its link.
+/// Ends a sequence of accesses because its function was reset, or because its link has failed.
 pub(crate) fn abandon<C: Device>(accesses: &mut AccessLoop, fx: &mut Effects<'_, C>) {
     let (flow, bytes) = (accesses.what.flow, accesses.what.size as u32);
     for _ in 0..accesses.abandon() {
@@ -240,7 +243,7 @@ macro_rules! has_endpoint {
     };
 }
 
-/// Implements [`Component`] for a [`Leaf`] whose endpoint has the only port and all timers, and which runs after each event.
+/// Implements [`Component`] for a [`Leaf`]. The endpoint has the only port and all timers, and the leaf runs after each event.
 macro_rules! one_port {
     ($leaf:ty $(, $model:ident: $bound:path)?) => {
         $crate::leaf::has_endpoint!($leaf $(, $model: $bound)?);

@@ -1,14 +1,14 @@
-//! The performance counters of the management engine (FME DPERF): requests on the link and accesses to registers, by port, and a
-//! clock.
+//! The performance counters of the management engine (FME DPERF). They count requests on the link and accesses to registers for each port, and
+//! the cycles of a clock.
 //!
-//! The link's counters are of requests, whatever their length: reads and atomic requests of a port, and its writes without interrupts. The
-//! register counters are of the host's requests to the registers of a unit.
+//! The link's counters count requests of any length: reads and atomic requests of a port, and its writes without interrupts. The register
+//! counters count the host's requests to the registers of a unit.
 
 use kernel::{Span, Time};
 
 use super::words::{merged, part_of};
 
-/// The counters, and the register that selects one.
+/// The counters, and the control register that selects one of them.
 #[derive(Clone, Debug)]
 pub(super) struct Performance {
     control: CounterControl,
@@ -33,7 +33,7 @@ pub enum Event {
 
 const EVENTS: usize = 4;
 
-/// The control register of the counters, for the unit and for its drivers.
+/// The control register of the counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterControl(pub u64);
 
@@ -44,9 +44,9 @@ pub(super) const FABRIC_COUNTER: u64 = 0x28;
 /// Offset of the counter of the interface clock.
 pub(super) const CLOCK: u64 = 0x30;
 
-/// First bit of the code of the event in a counter's register; the bits below count.
+/// The lowest bit of the event code in a counter's register. The bits below have the count.
 const COUNTED: u32 = 60;
-/// The bits of a counter's register that count.
+/// The bits of a counter's register that have the count.
 pub const COUNT: u64 = (1 << COUNTED) - 1;
 
 const RESET: u64 = 1;
@@ -59,8 +59,8 @@ const FILTER: u64 = 1 << 23;
 /// The fields that software can read back.
 const KEPT: u64 = FREEZE | CODE_MASK | PORT_MASK | FILTER;
 
-/// The codes of the events in the control register, in the order of [`Event`]; the others are of links and caches that the card does not
-/// have.
+/// The codes of the events in the control register, in the order of [`Event`]. All other codes are events of links and caches that the card does
+/// not have.
 const CODES: [(u64, Event); EVENTS] = [
     (0, Event::LinkRead),
     (1, Event::LinkWrite),
@@ -81,13 +81,13 @@ impl CounterControl {
         self.0 & FREEZE != 0
     }
 
-    /// Freezes the counters, or lets them count.
+    /// Sets whether the counters are frozen.
     #[must_use]
     pub fn with_frozen(self, is_frozen: bool) -> Self {
         CounterControl(self.0 & !FREEZE | if is_frozen { FREEZE } else { 0 })
     }
 
-    /// The port whose events alone are counted for software, if it has selected one.
+    /// The port whose events the selected counter counts; none if it counts the events of all ports.
     pub fn port(self) -> Option<u8> {
         (self.0 & FILTER != 0).then_some((self.0 >> PORT & 3) as u8)
     }
@@ -127,7 +127,7 @@ impl Performance {
         }
     }
 
-    /// Loads from a register, at its offset from the feature header.
+    /// Loads from a register at an offset from the feature header.
     pub(super) fn load(&self, offset: u64, len: u32, now: Time) -> u64 {
         let register = match offset & !7 {
             FABRIC_CONTROL => self.control.0,

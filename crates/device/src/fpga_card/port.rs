@@ -1,4 +1,4 @@
-//! A port: registers in BAR 2, before the registers of the unit in its slot, by which software resets the slot and reads errors.
+//! A port: registers in BAR 2, before the registers of the unit in its slot. Software uses them to reset the slot and to read errors.
 
 use super::AfuId;
 use super::afu::MMIO_SIZE;
@@ -15,7 +15,7 @@ pub(super) struct PortRegisters {
     pub(super) errors: PortErrors,
 }
 
-/// The effect of a store to the port on the slot.
+/// The change of the slot's reset that a store to the port causes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ResetChange {
     Begins,
@@ -27,7 +27,7 @@ pub const AFU: u64 = 0x4_0000;
 /// Distance of the registers of two ports in BAR 2.
 pub const DISTANCE: u64 = 0x8_0000;
 
-/// 3AB49893-138D-42EB-9642-B06C6B355B87.
+/// The UUID of a port, 3AB49893-138D-42EB-9642-B06C6B355B87.
 const ID: AfuId = AfuId(0x3ab4_9893_138d_42eb_9642_b06c_6b35_5b87);
 
 const NEXT_AFU: u64 = 0x18;
@@ -66,7 +66,7 @@ impl PortRegisters {
         self.control & SOFT_RESET != 0
     }
 
-    /// Loads from the registers; `is_quiet` says whether no answer for the AFU is outstanding.
+    /// Loads from the registers. `is_quiet` is true if no request of the AFU is outstanding.
     pub(super) fn load(&self, offset: u64, len: u32, is_quiet: bool) -> u64 {
         part_of(self.register(offset & !7, is_quiet), offset, len)
     }
@@ -97,7 +97,7 @@ impl PortRegisters {
         }
     }
 
-    /// The acknowledgement of a reset: set when no answer for the AFU is outstanding.
+    /// The acknowledgement of a reset. It is set if the port is in reset and no request of the AFU is outstanding.
     fn acknowledge(&self, is_quiet: bool) -> u64 {
         if self.is_in_reset() && is_quiet {
             SOFT_RESET_ACKNOWLEDGE

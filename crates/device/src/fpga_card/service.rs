@@ -1,4 +1,4 @@
-//! Packets that arrive at the card: accesses to the registers of its parts, and completions.
+//! The packets that arrive at the card: accesses to the registers of its parts, and completions.
 
 use kernel::Effects;
 use packet::PacketId;
@@ -13,7 +13,7 @@ use super::words::{load_pieces, part_of, store_pieces};
 use super::{FpgaCard, PORT_BAR, management, port};
 use crate::requests::failure;
 
-/// The part of the card with the accessed registers.
+/// The part of the card that has the accessed registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Region {
     Management,
@@ -61,7 +61,7 @@ impl FpgaCard {
         }
     }
 
-    /// Gives the data of a completion to the slot whose request it answers.
+    /// Passes the data of a completion to the slot that has sent the request.
     fn complete(&mut self, packet: PacketId, completion: &Completion, fx: &mut Effects<'_, Self>) {
         let taken = self.tags.take(packet, completion, &mut self.endpoint, fx);
         let Some((_, part)) = taken else {
@@ -80,7 +80,7 @@ impl FpgaCard {
         }
     }
 
-    /// The registers that a request accesses; none if it is for other addresses.
+    /// The registers that a request accesses; none if there are no registers at its address.
     fn target(&self, request: &MemoryRequest) -> Option<Target> {
         let within = |bar: usize, from: u64, to: u64| {
             let at = self.endpoint.offset_in(bar as u8, to, request)?;
@@ -112,7 +112,7 @@ impl FpgaCard {
         })
     }
 
-    // It needs space for the longest write, which completions do not have to make.
+    // Writes are handled in a function of their own, so that its buffer for the longest write is not allocated for completions.
     fn write(
         &mut self,
         packet: PacketId,
@@ -202,14 +202,14 @@ impl FpgaCard {
     }
 }
 
-/// Size in bytes of the registers that every unit has at its beginning: header, ID, and two reserved ones.
+/// Size in bytes of the registers at the beginning of every unit: header, ID, and two reserved registers.
 const HEADER: u64 = 0x28;
 
 /// Longest write in bytes: the largest payload.
 const LONGEST_STORE: usize = 4096;
 
 impl Unit {
-    /// The registers that every AFU has at its beginning.
+    /// The registers at the beginning of every AFU; none at other offsets or in an empty slot.
     fn header(&self, offset: u64) -> Option<u64> {
         let id = self.id.filter(|_| offset < HEADER)?;
         let header = header(FeatureKind::Afu, 0, self.next_feature.map(u64::from));

@@ -1,4 +1,4 @@
-//! A slot: the unit in it, the port before it, its interface to host memory and its clock.
+//! A slot: its unit, the port with its control registers, its interface to host memory and its clock.
 
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,7 @@ pub struct Slot {
     pub clock: Frequency,
     /// The clock that the unit was built for, if its bitstream says so.
     pub made_for: Option<Frequency>,
-    /// Number of the slot's last write, counted over the writes of all units of the card.
+    /// Number of the last write packet of the slot, counted over the write packets of all slots.
     pub(super) last_posted: u64,
 }
 
@@ -29,13 +29,13 @@ impl Slot {
         self.unit.id
     }
 
-    /// Whether there may be something to send, or to tell the unit, before its alarm.
+    /// Whether the slot may have something to send, or its unit may have to be woken, before the next alarm.
     pub(super) fn has_work(&self) -> bool {
         self.host.has_work() || self.port.errors.is_alerting
     }
 }
 
-/// The unit in a slot. A unit need not be `Sync`, although the card must be.
+/// The unit in a slot. Its mutex is needed because the card must be `Sync`, but an AFU need not be.
 pub(super) struct Unit {
     afu: Option<Mutex<Box<dyn Afu>>>,
     pub(super) id: Option<AfuId>,
@@ -43,7 +43,7 @@ pub(super) struct Unit {
 }
 
 impl Unit {
-    /// The unit, or an empty slot.
+    /// A slot with this unit, or an empty slot.
     pub(super) fn of(afu: Option<Box<dyn Afu>>) -> Self {
         Unit {
             id: afu.as_ref().map(|afu| afu.id()),

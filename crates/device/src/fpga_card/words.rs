@@ -1,6 +1,6 @@
 //! Register accesses divided into aligned words of 4, 8 or 64 bytes.
 
-/// The aligned pieces of a read of `len` bytes at `at`: address and length, 4 or 8, of each. They cover the whole read.
+/// The aligned pieces of a read of `len` bytes at `at`. Each has its address and its length, 4 or 8. The pieces cover the whole read.
 pub(super) fn load_pieces(at: u64, len: u64) -> impl Iterator<Item = (u64, u32)> {
     let end = at + len;
     let mut next = at & !3;
@@ -19,7 +19,7 @@ pub(super) fn load_pieces(at: u64, len: u64) -> impl Iterator<Item = (u64, u32)>
     })
 }
 
-/// The aligned pieces of a write of `bytes` at `at`: a whole cache line is one piece, everything else is quadwords and dwords. A
+/// The aligned pieces of a write of `bytes` at `at`. A whole cache line is one piece; all other bytes are divided into quadwords and dwords. A
 /// partly written dword is dropped, because registers have no byte access.
 pub(super) fn store_pieces(at: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let end = at + bytes.len() as u64;
@@ -46,7 +46,7 @@ pub(super) fn dwords(offset: u64, bytes: &[u8]) -> impl Iterator<Item = (u64, u3
     (0..).map(move |index| offset + 4 * index).zip(words)
 }
 
-/// A load of 4 or 8 bytes from registers of one dword each, the lower one first.
+/// The result of a load of 4 or 8 bytes from registers of one dword each. The lower dword is loaded first.
 pub(super) fn load_dwords(offset: u64, len: u32, mut load: impl FnMut(u64) -> u32) -> u64 {
     let low = u64::from(load(offset));
     if len < 8 {
@@ -60,7 +60,7 @@ pub(super) fn half(value: u64, offset: u64) -> u32 {
     (value >> (8 * (offset & 4))) as u32
 }
 
-/// The half or the whole of a 64-bit register, for a load of `len` bytes at `offset`.
+/// The half or the whole of a 64-bit register that a load of `len` bytes at `offset` returns.
 pub(super) fn part_of(value: u64, offset: u64, len: u32) -> u64 {
     if len == 8 {
         value
@@ -69,7 +69,7 @@ pub(super) fn part_of(value: u64, offset: u64, len: u32) -> u64 {
     }
 }
 
-/// The value of a 64-bit register `old` after a store of `bytes`, 4 or 8, at `offset`, and the mask of the stored bits.
+/// The value of the 64-bit register `old` after a store of `bytes` (4 or 8 bytes) at `offset`, and the mask of the stored bits.
 pub(super) fn merged(old: u64, offset: u64, bytes: &[u8]) -> (u64, u64) {
     if let Ok(all) = bytes.try_into() {
         return (u64::from_le_bytes(all), u64::MAX);

@@ -1,4 +1,4 @@
-//! The interface to the crossbar: packets wait for its buffers, and are sent one at a time.
+//! The interface to the crossbar. Packets wait until the crossbar's buffers have space, and are sent one at a time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,21 +16,21 @@ pub(super) struct Bus {
     get_channel: Option<u8>,
     cycle: Span,
     free_at: Time,
-    /// The channel after the one that sent last.
+    /// The channel that is served first: the one after the channel that sent last.
     turn: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Channel {
-    /// Waiting packets, with their earliest time and their length in words.
+    /// Waiting packets, each with its earliest send time and its length in words.
     waiting: VecDeque<(Time, PacketId, u16)>,
     /// Free words in the buffer at the crossbar.
     room: u32,
 }
 
 impl Bus {
-    /// A bus with `channels` virtual channels for data, and another one for GETs if `has_get_channel`; `routes` has the channel for
-    /// each processor. The crossbar has a buffer of `words` words of 16 bytes for each channel.
+    /// A bus with `channels` virtual channels for data, and one more for GETs if `has_get_channel`. `routes` has the channel for each processor.
+    /// The crossbar has a buffer of `words` words of 16 bytes for each channel.
     pub(super) fn new(
         routes: Arc<[Option<u8>]>,
         (channels, has_get_channel): (u8, bool),
@@ -51,35 +51,35 @@ impl Bus {
         }
     }
 
-    /// The virtual channel for packets to the processor of a queue pair; none if it does not exist.
+    /// The virtual channel for packets to the processor of a queue pair; none if there is no such processor.
     pub(super) fn channel_to(&self, destination: QueuePairId) -> Option<u8> {
         let there = usize::from(destination.processor());
         self.routes.get(there).copied().flatten()
     }
 
-    /// The virtual channel that GETs have to themselves, if they do.
+    /// The virtual channel that only GETs use, if there is one.
     pub(super) fn get_channel(&self) -> Option<u8> {
         self.get_channel
     }
 
-    /// Whether another packet may wait in `channel`.
+    /// Whether `channel` accepts another waiting packet.
     pub(super) fn is_open(&self, channel: u8) -> bool {
         self.channels[usize::from(channel)].waiting.len() < AHEAD
     }
 
-    /// Adds a packet to `channel`, which may be sent from `ready` on.
+    /// Adds a packet to `channel`. The packet may be sent from `ready` on.
     pub(super) fn push(&mut self, channel: u8, packet: PacketId, ready: Time, packets: &Packets) {
         let words = words(packet, packets);
         let waiting = &mut self.channels[usize::from(channel)].waiting;
         waiting.push_back((ready, packet, words));
     }
 
-    /// Handles space returned by the crossbar.
+    /// Handles buffer space that the crossbar has returned.
     pub(super) fn free(&mut self, space: ReturnedSpace) {
         self.channels[usize::from(space.channel)].room += u32::from(space.words);
     }
 
-    /// The packet to send at `now`, and the time at which it is fully sent.
+    /// The packet to send at `now`, and the time at which it is completely sent.
     pub(super) fn next(&mut self, now: Time) -> Option<(BusFrame, Time)> {
         if self.free_at > now {
             return None;
@@ -106,7 +106,7 @@ impl Bus {
         None
     }
 
-    /// The earliest time after `now` at which a packet with buffer space may be sent.
+    /// The earliest time after `now` at which a packet may be sent, among the packets for which the crossbar has space.
     pub(super) fn due_after(&self, now: Time) -> Time {
         let firsts = self.channels.iter().filter_map(|channel| {
             let (ready, _, words) = channel.waiting.front()?;
@@ -121,5 +121,5 @@ pub(super) fn words(packet: PacketId, packets: &Packets) -> u16 {
     packets[packet].bytes().len().div_ceil(16) as u16
 }
 
-/// Most packets that wait for a channel at a time: one behind the packet in transmission.
+/// Most packets that wait for a channel at a time.
 const AHEAD: usize = 2;

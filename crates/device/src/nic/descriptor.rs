@@ -26,29 +26,29 @@ use thiserror::Error;
 pub struct Descriptor {
     /// The primitive, with its data or addresses.
     pub body: Body,
-    /// Whether the sender gets an event.
+    /// Whether the sender receives an event.
     pub tell_sender: bool,
-    /// Whether the receiver of a PUT gets an event. The receiver of a NAP always gets one; the data of a GET is received by its
-    /// sender.
+    /// Whether the receiver of a PUT receives an event. The receiver of a NAP always receives one. The data of a GET arrives at the processor
+    /// that has sent the GET.
     pub tell_receiver: bool,
     /// Key of both queue pairs.
     pub key: u16,
     /// The other queue pair.
     pub destination: QueuePairId,
-    /// The label, returned in the event.
+    /// The label that the event contains.
     pub label: u32,
     /// The identity of the message for measurements.
     pub probe: Probe,
 }
 
-/// The identity of a message for measurements; real hardware has no such field.
+/// The identity of a message for measurements. Real hardware has no such field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Probe {
-    /// Its flow, if it has one.
+    /// The flow of the message, if it has one.
     pub flow: Option<FlowId>,
-    /// Offset of its first byte in this flow.
+    /// Offset of the message's first byte in its flow.
     pub offset: u64,
-    /// Whether its latency is measured when its last byte is in memory.
+    /// Whether the latency of the message is measured when its last byte is in memory.
     pub is_timed: bool,
 }
 
@@ -59,7 +59,7 @@ pub enum Body {
     NapImmediate(Vec<u8>),
     /// A message with its data in memory.
     NapIndirect(Vec<Item>),
-    /// A transfer from this processor's memory to the other's.
+    /// A transfer from this processor's memory to the other processor's memory.
     Put {
         /// Ranges of this processor's memory.
         sources: Vec<Item>,
@@ -112,7 +112,7 @@ pub enum DescriptorError {
         "the range at {0:#x} does not fit in the 38 address bits of a packet, or in the 64 of memory"
     )]
     Address(u64),
-    /// The sums of the two lists differ.
+    /// The number of bytes in the source ranges differs from the number in the target ranges.
     #[error("sources have {sources} bytes, but targets {targets}; the sums must be equal")]
     Totals {
         /// Sum of the sources in bytes.
@@ -154,7 +154,7 @@ impl Item {
         Ok(item)
     }
 
-    /// Whether its addresses fit in the address field of packets.
+    /// Whether all addresses of the range fit in the address field of packets.
     fn is_in_packets(&self) -> bool {
         self.address + u64::from(self.len) <= 1 << ADDRESS_BITS
     }
@@ -259,10 +259,10 @@ impl Descriptor {
     }
 }
 
-/// The first bytes of a descriptor, which give its length.
+/// The first bytes of a descriptor, from which its length is known.
 pub(super) struct Head {
     primitive: u8,
-    /// Number of source items, or bytes of immediate data.
+    /// Number of source items, or number of bytes of immediate data.
     first: usize,
     targets: usize,
     /// The descriptor without its body.
@@ -328,7 +328,7 @@ impl Head {
         Ok(head)
     }
 
-    /// Bytes of immediate data; none if it is not an immediate NAP.
+    /// Number of bytes of immediate data; none if the descriptor is not an immediate NAP.
     pub(super) fn immediate(&self) -> Option<usize> {
         (self.primitive == IMMEDIATE).then_some(self.first)
     }

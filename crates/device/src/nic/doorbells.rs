@@ -16,14 +16,14 @@ kernel::choices! {
     }
 }
 
-/// A doorbell that was rung.
+/// A doorbell that software has written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bell {
     pub(super) pair: u8,
     pub(super) doorbell: Doorbell,
-    /// The time at which software rang it.
+    /// The time at which software has written the doorbell.
     pub(super) born: Time,
-    /// The time from which it may be served.
+    /// The time from which the doorbell may be served.
     pub(super) due: Time,
 }
 
@@ -33,10 +33,10 @@ pub(super) struct Doorbells {
     fifos: [VecDeque<Bell>; FUNCTIONS],
     depth: usize,
     arbiter: Arbiter,
-    /// The function after the one that was served last.
+    /// The function that is served first: the one after the function that was served last.
     turn: usize,
     waiting: usize,
-    /// Whether a full ring of events was reported for each function.
+    /// For each function, whether a full ring of events was reported since its last doorbell was served.
     told_full: [bool; FUNCTIONS],
 }
 
@@ -56,7 +56,7 @@ impl Doorbells {
         self.waiting == 0
     }
 
-    /// Adds a doorbell of `function`. False if its queue is full.
+    /// Adds a doorbell of `function`. Returns false if the function's queue is full.
     pub(super) fn ring(&mut self, function: u8, bell: Bell) -> bool {
         let fifo = &mut self.fifos[usize::from(function)];
         let has_room = fifo.len() < self.depth;
@@ -75,7 +75,8 @@ impl Doorbells {
         self.waiting += fifo.len();
     }
 
-    /// The doorbell to serve at `now`, with its function; `may` says whether the function can continue.
+    /// Removes the doorbell to serve at `now`, and returns it with its function. `may` returns whether the function can continue with this
+    /// doorbell.
     pub(super) fn next(
         &mut self,
         now: Time,
@@ -102,8 +103,8 @@ impl Doorbells {
         None
     }
 
-    /// The next function that waits since its last doorbell was served, once for each wait; `waits` says whether a function waits with
-    /// its first doorbell, which is due at `now`.
+    /// The next function whose first doorbell, due at `now`, must wait. `waits` returns whether it must. A function is returned only once until
+    /// one of its doorbells is served.
     pub(super) fn next_waiting(
         &mut self,
         now: Time,
@@ -142,7 +143,7 @@ mod tests {
         }
     }
 
-    /// Functions in the order in which they are served, each with three doorbells.
+    /// The functions in the order in which they are served, if three of them have three doorbells each.
     fn served(arbiter: Arbiter) -> Vec<u8> {
         let mut bells = Doorbells::new(arbiter, 32);
         for function in [5, 0, 2] {

@@ -1,4 +1,4 @@
-//! Events: the controller's reports to software, in rings in memory.
+//! Events: the controller's reports to software, which it writes to rings in memory.
 //!
 //! | offset | bits | |
 //! |---|---|---|
@@ -55,7 +55,7 @@ impl Event {
         bytes
     }
 
-    /// Reads an event with this phase; none if the bytes are from the previous lap.
+    /// Parses an event with this phase; none if the bytes have the other phase, because they are from the previous lap.
     pub fn parse(bytes: &[u8; Self::BYTES as usize], phase: bool) -> Option<Self> {
         let kind = match bytes[0] & 0x7f {
             1 => EventKind::Sent,

@@ -1,14 +1,14 @@
-//! The designs with the registers of the native loopback.
+//! The designs that have the registers of the native loopback.
 
 use crate::fpga_card::AfuId;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Design {
-    /// The native loopback that only copies.
+    /// The native loopback in mode 0, which only copies.
     Mode0,
-    /// The native loopback that reads, writes, or does both; it copies, too.
+    /// The native loopback in mode 3, which reads, writes, does both, or copies.
     Mode3,
-    /// The native loopback that exchanges data with software.
+    /// The native loopback in mode 7, which exchanges data with software.
     Mode7,
     /// The host exerciser for loopback, HE-LB.
     HostExerciser,

@@ -1,7 +1,7 @@
-//! The exchange of the native loopback with software, mode 7.
+//! The data exchange between the native loopback and software, mode 7.
 //!
-//! The unit writes lines, then one more line as a message to software. Software copies the lines to the source and gives notice; the
-//! unit reads them and compares. So a test measures a round trip of data between memory and unit.
+//! The unit writes lines, then one more line as a message to software. Software copies the lines to the source buffer and notifies the unit. The
+//! unit reads the lines and compares them. The test therefore measures a round trip of data between memory and the unit.
 
 use super::registers::{Notice, Registers};
 use crate::fpga_card::misuse::LINE;
@@ -11,33 +11,33 @@ pub(super) struct Exchange {
     step: Step,
     /// The next line to write or to read.
     next: u32,
-    /// Number of lines that were read back.
+    /// Number of lines that the unit has read back.
     came: u32,
-    /// The first line that was not as expected: its data and its number, and the number of lines before.
+    /// The first line that was not as expected: its data, its number, and the number of lines that were read before it.
     wrong: Option<[u32; 3]>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Step {
-    /// The lines are written, and the message after them.
+    /// The unit writes the lines and then the message.
     #[default]
     Writing,
-    /// The line with software's notice is to be read.
+    /// The unit will read the line that has software's notice.
     Polling,
-    /// The answer of a poll, or a notice by a register, is awaited.
+    /// The unit waits for the data of a read of this line, or for a notice in a register.
     Waiting,
-    /// The lines are read back.
+    /// The unit reads the lines back.
     Reading,
 }
 
-/// The bit of the error word for data that is not as expected.
+/// The bit of the error word that is set if data is not as expected.
 const WRONG_DATA: u32 = 8;
 
-/// The words of the lines are ones; the first word has the number of its line in these bits.
+/// The bits of a line's first word that have the number of the line. All other words of the line are 1.
 const NUMBER: u32 = 0x1_ffff;
 
-/// The bits of the first word that are compared with the number of the line. The published circuit writes 17 bits and compares 16 of
-/// them, and no other word.
+/// The bits of the first word that are compared with the number of the line. The published circuit writes a number of 17 bits and compares 16 of
+/// its bits. It compares no other word.
 const COMPARED: u32 = 0xffff;
 
 impl Exchange {
@@ -59,7 +59,7 @@ impl Exchange {
         }
     }
 
-    /// Notes that the line was written.
+    /// Records that the next line was written.
     pub(super) fn wrote(&mut self, registers: &Registers) {
         if self.step == Step::Writing && self.next < registers.lines() {
             self.next += 1;
@@ -72,7 +72,7 @@ impl Exchange {
         };
     }
 
-    /// The next line to read: its address and number.
+    /// The next line to read: its address and its number.
     pub(super) fn next_read(&self, registers: &Registers) -> Option<(u64, u32)> {
         let line = match self.step {
             _ if registers.control().forces_completion() => return None,
@@ -83,7 +83,7 @@ impl Exchange {
         Some((registers.source(line), line))
     }
 
-    /// Notes that the line was requested.
+    /// Records that the next line was requested.
     pub(super) fn asked(&mut self) {
         match self.step {
             Step::Polling => self.step = Step::Waiting,
@@ -109,7 +109,7 @@ impl Exchange {
         self.came += 1;
     }
 
-    /// Handles a notice by a register.
+    /// Handles a notice that software has given in a register.
     pub(super) fn notice(&mut self, registers: &Registers) {
         if self.step == Step::Waiting && registers.notice() == Notice::Register {
             self.step = Step::Reading;
@@ -127,7 +127,7 @@ impl Exchange {
         if self.wrong.is_some() { WRONG_DATA } else { 0 }
     }
 
-    /// The error vector: data, number of the line, header of the answer, number of answers.
+    /// The error vector: data, number of the line, header of the answer (0 in the model), number of answers.
     pub(super) fn details(&self) -> [u32; 8] {
         let [data, line, answers] = self.wrong.unwrap_or_default();
         [data, line, 0, answers, 0, 0, 0, 0]

@@ -1,17 +1,17 @@
-//! The native loopback (NLB): copies, reads or writes host memory, counts, and writes its status to memory.
+//! The native loopback (NLB). It copies, reads or writes host memory, counts its accesses, and writes its status to memory.
 //!
-//! It follows the published designs: mode 0 copies; mode 3 reads, writes, or does both at the same time, once or until software
-//! stops it; mode 7 exchanges data with software. At the end it writes a status line to the device status memory (DSM), after all
-//! its data. Each direction moves one line in a cycle of the unit's clock. Read types and virtual channels change nothing, because
-//! the card has no cache and one link: the mixed read type is as the others.
+//! It follows the published designs: mode 0 copies; mode 3 reads, writes, or does both at the same time, once or until software stops it; mode 7
+//! exchanges data with software. At the end of a test it writes a status line to the device status memory (DSM), after all data of the test.
+//! Each direction transfers one line in a cycle of the unit's clock. Read types and virtual channels have no effect, because the card has no
+//! cache and only one link. The mixed read type is therefore like the other types.
 //!
-//! The host exercisers of the later cards (HE-LB and HE-MEM) have nearly the same registers and the tests of modes 0 and 3. HE-MEM
-//! copies by way of the card's memory, and its reads and writes are of the card's memory; the status line is in host memory. With
-//! atomic functions a copy is of the values that atomic requests find at the beginning of lines; in other tests with reads every
-//! second request is atomic. Requests of more than 4 lines are several of 4.
+//! The host exercisers of the later cards (HE-LB and HE-MEM) have nearly the same registers, and the tests of modes 0 and 3. HE-MEM copies
+//! through the card's memory. In its other tests, reads and writes access the card's memory. Its status line is in host memory. In a copy with
+//! atomic functions, each read is an atomic request for the value at the beginning of a line; in other tests with reads, every second request is
+//! atomic. A request of more than 4 lines is divided into requests of 4 lines.
 //!
-//! Random delays between requests, other orders of reads and writes, notices by `UMsg` and modes that a design does not have are not
-//! modelled, which the card notes when a test is started.
+//! The model does not have random delays between requests, other orders of reads and writes, notices by `UMsg`, and modes that a design does not
+//! have. If a test that uses one of these is started, the card records it.
 
 mod design;
 mod exchange;
@@ -42,7 +42,7 @@ enum Mode {
     Read,
     Write,
     Throughput,
-    /// The exchange with software.
+    /// The data exchange with software.
     Software,
 }
 

@@ -11,14 +11,14 @@ use crate::fpga_card::words::{half, merged};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registers {
     pub(super) design: Design,
-    /// The registers from [`SCRATCH`] to [`STRIDE`], of 64 bits each.
+    /// The 64-bit registers from [`SCRATCH`] to [`STRIDE`].
     words: [u64; 16],
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Control(u32);
 
-/// The state of the unit that software sees in registers.
+/// The state of the unit that software can read in registers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) counts: Counts,
@@ -38,8 +38,8 @@ pub(super) struct AtomicTest {
 }
 
 impl AtomicTest {
-    /// The operands for a line, as the published program expects them: the number of the line; for a compare and swap, also the inverse
-    /// of the number as the new value.
+    /// The operands for a line, as the published program expects them. The first operand is the number of the line. A compare and swap also has
+    /// the inverse of the number as the new value.
     pub(super) fn operands(self, line: u32) -> ([u8; 16], usize) {
         let mut operands = [0; 16];
         let values = [u64::from(line), !u64::from(line)];
@@ -51,7 +51,7 @@ impl AtomicTest {
     }
 }
 
-/// Counters, in lines.
+/// Counters of lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) reads: u32,
@@ -77,7 +77,7 @@ const ERROR: u64 = 0x170;
 const STRIDE: u64 = 0x178;
 const INFORMATION: u64 = 0x180;
 
-/// The version of the exercisers' registers, with requests of up to 16 lines, and the bit that atomic requests are not supported.
+/// The version of the exercisers' registers that allows requests of up to 16 lines, and the bit for cards without atomic requests.
 const VERSION: u64 = 2;
 const NO_ATOMICS: u64 = 1 << 24;
 
@@ -123,7 +123,7 @@ impl Registers {
         let pair = |low: u32, high: u32| half(u64::from(high) << 32 | u64::from(low));
         match offset & !7 {
             COUNTS => pair(counts.writes, counts.reads),
-            // The native loopback has the frequency of its clock there, too.
+            // The native loopback also has the frequency of its clock in this register.
             ERROR if is_exerciser => half(seen.failures.into()),
             ERROR => pair(seen.failures, megahertz(seen.cycle) as u32),
             INFORMATION if is_exerciser => half(information(seen)),
@@ -160,7 +160,7 @@ impl Registers {
         address(self.at(DESTINATION), self.position(line))
     }
 
-    /// The place of a line in its buffer: after each request of mode 3, as many lines as the stride are left out.
+    /// The index of a line in its buffer. In mode 3, a number of lines equal to the stride is left out after each request.
     fn position(&self, line: u32) -> u64 {
         u64::from(line) + u64::from(line / self.lines_of_request()) * u64::from(self.strides())
     }
@@ -174,7 +174,7 @@ impl Registers {
         }
     }
 
-    /// Number of lines of the test. The register of the exercisers has 20 bits and the number of the last line.
+    /// Number of lines of the test. The register of the exercisers has 20 bits and contains the number of the last line.
     pub(super) fn lines(&self) -> u32 {
         if self.design.is_exerciser() {
             (self.at(LINES) as u32 & 0xf_ffff) + 1
@@ -183,7 +183,7 @@ impl Registers {
         }
     }
 
-    /// Whether reads and writes that are no copy are of the card's memory.
+    /// Whether tests other than a copy access the card's memory, and a copy passes through it.
     pub(super) fn has_memory(&self) -> bool {
         self.design == Design::MemoryExerciser
     }
@@ -227,7 +227,7 @@ impl Registers {
         .flatten()
     }
 
-    /// The notice that software gives in its exchange with the unit.
+    /// The way in which software notifies the unit in a data exchange.
     pub(super) fn notice(&self) -> Notice {
         match self.configuration() >> 26 & 3 {
             0 => Notice::Memory,
@@ -236,7 +236,7 @@ impl Registers {
         }
     }
 
-    /// The address of the status line. The register of the exercisers is in lines.
+    /// The address of the status line. The register of the exercisers contains the number of a line.
     pub(super) fn status_line(&self) -> u64 {
         if self.design.is_exerciser() {
             return self.at(STATUS_MEMORY) << 6;
@@ -262,7 +262,7 @@ impl Registers {
         }
     }
 
-    /// Most lines in a request.
+    /// Most lines in one request.
     pub(super) fn lines_of_request(&self) -> u32 {
         let high = if self.design.is_exerciser() {
             self.configuration() >> 30 & 3
@@ -287,10 +287,10 @@ impl Registers {
     }
 }
 
-/// The way in which software gives notice that it has answered.
+/// The way in which software notifies the unit that it has copied the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notice {
-    /// Software writes the line after the data, which the unit polls.
+    /// Software writes the line after the data; the unit polls this line.
     Memory,
     /// Software writes a register.
     Register,
@@ -298,10 +298,10 @@ pub(super) enum Notice {
     Message,
 }
 
-/// The name of a mode that a design does not have, which ends its test at once.
+/// The name of the missing feature if a design does not have the mode of a test. The test fails at once.
 const OTHER_MODE: &str = "this mode in this design of the native loopback";
 
-/// The frequency of the clock in MHz, the version, and what is not supported.
+/// The frequency of the clock in MHz, the version, and the bit for a card without atomic requests.
 fn information(seen: &Seen) -> u64 {
     let atomics = if seen.has_atomics { 0 } else { NO_ATOMICS };
     megahertz(seen.cycle) | VERSION << 16 | atomics
@@ -314,12 +314,12 @@ fn megahertz(cycle: Span) -> u64 {
     ((MHZ + cycle / 2) / cycle).min(0xffff)
 }
 
-/// The place of a register among those that software writes.
+/// The index of a register among the registers that software writes.
 fn place(register: u64) -> usize {
     ((register - SCRATCH) / 8) as usize
 }
 
-/// The address of `line`, counted from `base`; `base` is in lines, too.
+/// The address of `line`, counted from line number `base`.
 fn address(base: u64, line: u64) -> u64 {
     base.wrapping_add(line) << 6
 }

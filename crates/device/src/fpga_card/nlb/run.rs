@@ -11,41 +11,41 @@ use super::registers::{AtomicTest, Counts, Registers};
 use crate::fpga_card::Shell;
 use crate::fpga_card::misuse::{LINE, LONGEST};
 
-/// A test in progress, or the rest of a stopped one.
+/// A test in progress, or the outstanding requests of a stopped test.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     state: State,
     mode: Mode,
     pub(super) counts: Counts,
-    /// The next line to read, and the next line to write.
+    /// The number of the next line to read, and of the next line to write.
     next_read: u32,
     next_write: u32,
     /// Lines that were read and are not yet written.
     held: VecDeque<Held>,
-    /// Outstanding lines of reads of a stopped test, to be dropped.
+    /// Number of outstanding lines that a stopped test has requested. Their data is dropped.
     discarded: u32,
     /// Number of failed reads.
     pub(super) failures: u32,
     began: Time,
     /// The time of the first data in either direction.
     first: Option<Time>,
-    /// The times from which the next read and the next write of host memory may be requested; each line takes a cycle.
+    /// The times from which the next read and the next write of host memory may be requested. Each line occupies its direction for a cycle.
     free: [Time; 2],
-    /// The time at which the last line that was read has arrived; each line takes a cycle.
+    /// The time at which the last line has arrived. Each line that arrives occupies a cycle.
     arrived: Time,
     /// Whether the test has written to host memory. If so, the test ends when its last write has left the card.
     has_written: bool,
-    /// Whether the next read is atomic, in tests that mix both.
+    /// Whether the next read is atomic, in a test that has both atomic and ordinary reads.
     atomic_next: bool,
-    /// Reads and writes of the card's memory.
+    /// The reads and the writes of the card's memory that are in progress.
     memory: [MemoryAccesses; 2],
-    /// The exchange with software, in its mode.
+    /// The data exchange with software, in mode 7.
     exchange: Exchange,
-    /// Number of status lines so far.
+    /// Number of status lines that were written so far.
     told: u16,
 }
 
-/// The accesses of one direction to the card's memory: when each ends, and when the next one may begin.
+/// The accesses to the card's memory in one direction: the end of each, and the time from which the next one may begin.
 #[derive(Debug, Default)]
 struct MemoryAccesses {
     ends: VecDeque<Time>,
@@ -57,9 +57,9 @@ enum State {
     #[default]
     Idle,
     Running,
-    /// The data is complete; the status line is not written.
+    /// All data is transferred; the status line is not written yet.
     Done,
-    /// The status line is written; the interrupt is not sent.
+    /// The status line is written; the interrupt is not sent yet.
     Told,
 }
 
@@ -78,16 +78,16 @@ const WRITES: usize = 1;
 /// Most outstanding accesses of each direction to the card's memory.
 const MEMORY_ACCESSES: usize = 64;
 
-/// Most lines in the buffer for read data.
+/// Most lines of read data that are requested or stored.
 const ROOM: usize = 128;
 
-/// The tag of a write: its number of lines.
+/// The tag of a write, which is its number of lines.
 fn tag_of(len: usize) -> u32 {
     (len as u64 / LINE) as u32
 }
 
 impl Run {
-    /// Begins a test; only outstanding answers remain of the previous one. A test that the design does not have fails at once.
+    /// Begins a test. Only the outstanding requests of the previous test remain. A test with a mode that the design does not have fails at once.
     pub(super) fn start(&mut self, registers: &Registers, shell: &Shell<'_>) {
         self.stop();
         self.state = State::Running;
@@ -103,7 +103,7 @@ impl Run {
         }
     }
 
-    /// Handles the notice that software gives by a register.
+    /// Handles a notice that software has given in a register.
     pub(super) fn notice(&mut self, registers: &Registers) {
         self.exchange.notice(registers);
     }
@@ -127,7 +127,7 @@ impl Run {
         };
     }
 
-    /// Handles the end of a read; its tag has the first line and the number of lines.
+    /// Handles the end of a read. The tag contains the first line and the number of lines.
     pub(super) fn answered(
         &mut self,
         tag: u32,
@@ -166,7 +166,7 @@ impl Run {
         }
     }
 
-    /// Writes the data to the card's memory and reads it back.
+    /// Writes the data to the card's memory and reads it back from there.
     fn pass_memory(&mut self, held: &mut Held, shell: &mut Shell<'_>) {
         let at = u64::from(held.line) * LINE;
         let data = &mut held.data[..held.len];
@@ -177,12 +177,12 @@ impl Run {
         }
     }
 
-    /// Handles the transmission of lines.
+    /// Handles the transmission of a write with `lines` lines.
     pub(super) fn written(&mut self, lines: u32) {
         self.counts.pending_writes = self.counts.pending_writes.saturating_sub(lines);
     }
 
-    /// Continues all work that can continue now.
+    /// Continues all work that can continue at this time.
     pub(super) fn go_on(&mut self, registers: &Registers, shell: &mut Shell<'_>) {
         if self.discarded > 0 {
             return;
@@ -196,7 +196,7 @@ impl Run {
             {}
             self.await_memory(shell);
             if self.is_over(registers) {
-                // The last lines take their cycles, too.
+                // The test ends when the cycles of the last lines have passed.
                 let end = self.free[READS].max(self.free[WRITES]).max(self.arrived);
                 if end > shell.now() {
                     shell.wake_at(end);
@@ -224,7 +224,7 @@ impl Run {
         }
     }
 
-    /// Whether the unit may request lines of a direction in this cycle. If not, it is woken when it may.
+    /// Whether the unit may request lines in this direction now. If not, it is woken when it may.
     fn is_paced(&self, way: usize, shell: &mut Shell<'_>) -> bool {
         if self.free[way] > shell.now() {
             shell.wake_at(self.free[way]);
@@ -233,7 +233,7 @@ impl Run {
         true
     }
 
-    /// Continues the exchange with software. False if there is nothing to do now.
+    /// Continues the data exchange with software. Returns false if there is nothing to do now.
     fn exchange_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         if self.mode != Mode::Software || self.is_exchange_over(registers) {
             return false;
@@ -262,7 +262,7 @@ impl Run {
         true
     }
 
-    /// Writes the oldest lines that were read. False if there are none or they must wait.
+    /// Writes the oldest line, or lines of one request, that were read. Returns false if there are none or they must wait.
     fn write_held(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         if self.held.is_empty() || !self.is_paced(WRITES, shell) || !shell.can_write() {
             return false;
@@ -294,7 +294,7 @@ impl Run {
         }
     }
 
-    /// Requests the next lines. False if there are none or they must wait.
+    /// Requests the next lines. Returns false if there are none or they must wait.
     fn read_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         let may = self.mode.reads() && !self.is_at_end(self.next_read, registers);
         if may && self.mode != Mode::Copy && registers.has_memory() {
@@ -323,13 +323,13 @@ impl Run {
         true
     }
 
-    /// Whether the next read of a test with an atomic function is atomic: all of a copy, every second one of others.
+    /// Whether the next read of a test with an atomic function is atomic. All reads of a copy are atomic, and every second read of another test.
     fn takes_atomic(&mut self) -> bool {
         self.atomic_next = self.mode == Mode::Copy || !self.atomic_next;
         self.atomic_next
     }
 
-    /// Writes the next lines of generated data. False if there are none or they must wait.
+    /// Writes the next lines of generated data. Returns false if there are none or they must wait.
     fn write_next(&mut self, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         let may = self.mode.writes() && !self.is_at_end(self.next_write, registers);
         if may && registers.has_memory() {
@@ -349,7 +349,7 @@ impl Run {
         true
     }
 
-    /// Reads or writes the next lines in the card's memory. False if that must wait.
+    /// Reads or writes the next lines in the card's memory. Returns false if no access can begin now.
     fn access_memory(&mut self, way: usize, registers: &Registers, shell: &mut Shell<'_>) -> bool {
         let (now, cycle) = (shell.now(), shell.cycle());
         let accesses = &mut self.memory[way];
@@ -396,14 +396,14 @@ impl Run {
         }
     }
 
-    /// Requests to be woken at the end of the next access to the card's memory.
+    /// Requests a wake-up at the end of the next access to the card's memory.
     fn await_memory(&self, shell: &mut Shell<'_>) {
         for end in self.memory.iter().filter_map(|one| one.ends.front()) {
             shell.wake_at(*end);
         }
     }
 
-    /// Whether no further line begins at `next`. A continuous test repeats until software completes it, or an error occurs.
+    /// Whether no further access begins at line `next`. A continuous test repeats until software completes it, or an error occurs.
     fn is_at_end(&self, next: u32, registers: &Registers) -> bool {
         let told = registers.control().forces_completion();
         next >= registers.lines() || told || self.failures > 0 && registers.is_continuous()
@@ -420,12 +420,13 @@ impl Run {
         !reads && !writes && is_host_done && is_memory_done
     }
 
-    /// Whether no further access of an exchange begins. A failed access ends it, because it waits for the data of each read.
+    /// Whether the exchange begins no further access. A failed access ends the exchange, because it needs the data of each read.
     fn is_exchange_over(&self, registers: &Registers) -> bool {
         self.failures > 0 || self.exchange.is_over(registers)
     }
 
-    /// The status line: complete; error; cycles; reads and writes in lines; cycles before the first and after the last data.
+    /// The status line of the native loopback: complete; error; cycles; reads and writes in lines; cycles before the first and after the last
+    /// data.
     fn status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
         let all = self.cycles_to(shell.now(), shell);
         let first = self.cycles_to(self.first.unwrap_or(shell.now()), shell);
@@ -445,13 +446,13 @@ impl Run {
         line
     }
 
-    /// The value of the test's counter at `time`: the number of cycles that have begun.
+    /// The value of the test's cycle counter at `time`: the number of cycles that have begun.
     fn cycles_to(&self, time: Time, shell: &Shell<'_>) -> u64 {
         let cycle = shell.cycle().as_fs().max(1);
         time.since(self.began).as_fs().div_ceil(cycle)
     }
 
-    /// The status line of an exerciser: complete, and its number; errors; cycles; reads and writes in lines.
+    /// The status line of an exerciser: complete, and the number of the status line; errors; cycles; reads and writes in lines.
     fn exerciser_status(&self, shell: &Shell<'_>) -> [u8; LINE as usize] {
         let cycles = self.cycles_to(shell.now(), shell);
         let mut line = [0; LINE as usize];
@@ -468,7 +469,7 @@ impl Run {
     }
 }
 
-/// Requests lines of host memory, or an atomic operation on the first one. False if the shell rejects it.
+/// Requests lines of host memory, or an atomic operation on the first of them. Returns false if the shell rejects the request.
 fn read(
     from: u64,
     (line, lines): (u32, u32),
@@ -493,7 +494,7 @@ fn put<const N: usize>(line: &mut [u8], fields: [u32; N]) {
     }
 }
 
-/// Makes the data of lines from `line` on: words with the number of their line.
+/// Makes the data of lines from `line` on. All words of a line are the number of the line.
 fn make(line: u32, data: &mut [u8]) {
     for (number, line) in (line..).zip(data.chunks_mut(LINE as usize)) {
         let (words, _) = line.as_chunks_mut::<4>();
@@ -501,7 +502,7 @@ fn make(line: u32, data: &mut [u8]) {
     }
 }
 
-/// Number of lines in the request at `line` and `address`: it does not cross a multiple of the longest request.
+/// Number of lines in the request that begins at `line` and `address`. The request does not cross a multiple of the longest request.
 fn request_lines(registers: &Registers, address: u64, line: u32) -> u32 {
     let longest = registers.lines_of_request();
     let before = (address / LINE) as u32 % longest;
@@ -512,7 +513,7 @@ fn request_lines(registers: &Registers, address: u64, line: u32) -> u32 {
     most.min(registers.lines().saturating_sub(line))
 }
 
-/// The line after `lines` lines from `line`; a continuous test returns to the first line after the last.
+/// The line that follows `lines` lines from `line` on. In a continuous test, the first line follows the last one.
 fn step(line: u32, lines: u32, registers: &Registers) -> u32 {
     let next = line.saturating_add(lines);
     if registers.is_continuous() && next >= registers.lines() {
@@ -522,7 +523,8 @@ fn step(line: u32, lines: u32, registers: &Registers) -> u32 {
     }
 }
 
-/// The tag of a read: two bits have the number of lines. Tests of more than 2^30 lines, 64 GiB, reuse tags.
+/// The tag of a read: the number of its first line, and the number of its lines in two bits. Tests of more than 2^30 lines, 64 GiB, use tags
+/// more than once.
 fn pack(line: u32, lines: u32) -> u32 {
     line << 2 | (lines - 1) & 3
 }

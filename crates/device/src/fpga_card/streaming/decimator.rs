@@ -1,13 +1,13 @@
-//! The decimator between the read master and the write master: it removes beats between those that it forwards.
+//! The decimator between the read master and the write master. It forwards some beats and removes the beats between them.
 //!
-//! It follows the description of the published driver: a factor of N removes N beats after each forwarded one, and a beat that
-//! starts or ends a packet is always forwarded. Our choice: such a beat counts like the others, and does not begin the count anew.
+//! It follows the description of the published driver: a factor of N removes N beats after each forwarded one, and a beat that starts or ends a
+//! packet is always forwarded. Our choice: a beat that starts or ends a packet counts like other beats, and does not restart the count.
 
-/// The decimator's registers: enable and factor, and the place of the next beat.
+/// The decimator's registers: enable and factor, and the counter of beats.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Decimator {
     control: u32,
-    /// Beats since the last one that was due, with that one; 0 if the next one is due.
+    /// Beats since the last beat that was due, including it; 0 if the next beat is due.
     counter: u16,
 }
 
@@ -32,12 +32,12 @@ impl Decimator {
         }
     }
 
-    /// Whether the next beat is removed, unless it starts or ends a packet.
+    /// Whether the next beat is removed, if it does not start or end a packet.
     pub(super) fn removes_next(&self) -> bool {
         self.control & ENABLE != 0 && self.counter != 0
     }
 
-    /// Counts a beat that passed or was removed.
+    /// Counts a beat that was forwarded or removed.
     pub(super) fn count(&mut self) {
         let factor = (self.control >> 16) as u16;
         self.counter = match self.control & ENABLE {

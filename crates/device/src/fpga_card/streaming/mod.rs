@@ -1,12 +1,12 @@
-//! The streaming DMA unit: transfers host memory to a stream, and a stream to host memory; a checker and a generator are the other
-//! ends of the streams.
+//! The streaming DMA unit. It transfers data from host memory to a stream, and from a stream to host memory. A checker and a generator are at
+//! the other ends of the streams.
 //!
-//! It follows the published design `streaming_dma_afu`. Each stream has its own modular scatter/gather DMA, so both work at the
-//! same time. Two registers can connect the read master's stream to the write master, through a decimator.
+//! It follows the published design `streaming_dma_afu`. Each stream has its own modular scatter/gather DMA, so both streams work at the same
+//! time. Two registers can connect the read master's stream to the write master, through a decimator.
 //!
-//! The later version of the design has the same IDs, and a prefetcher of descriptors in host memory instead of registers for
-//! descriptors, responses and the valve. An engine is of the later version from the first store to the registers of its prefetcher
-//! that are only loaded in the earlier version.
+//! The later version of the design has the same IDs. It has a prefetcher of descriptors in host memory instead of registers for descriptors,
+//! responses and the valve. Software only loads some of these registers in the earlier version. An engine becomes one of the later version when
+//! software stores to a prefetcher register in their place.
 
 mod decimator;
 mod pattern;
@@ -34,9 +34,9 @@ pub(super) struct StreamingAfu {
     writer: Writer,
     checker: Pattern,
     generator: Pattern,
-    /// Source of the write master's stream: the generator or, if odd, the read master.
+    /// Source of the write master's stream: the generator if even, the read master if odd.
     multiplexer: u32,
-    /// Target of the read master's stream: the checker or, if odd, the write master.
+    /// Target of the read master's stream: the checker if even, the write master if odd.
     demultiplexer: u32,
     decimator: Decimator,
 }
@@ -54,19 +54,19 @@ const CHECKER: u64 = 0x3000;
 const GENERATOR: u64 = 0x3010;
 const END: u64 = 0x3020;
 
-/// Offsets in the registers of a building block.
+/// Offsets in the registers of a building block: responses and valve.
 const RESPONSE: u64 = 0x80;
 const RESPONSE_STATUS: u64 = 0x84;
 const VALVE: u64 = 0xa0;
 const VALVE_END: u64 = 0xb4;
-/// The tags of the prefetchers' requests.
+/// The lowest tags of the two prefetchers' requests.
 const M2S_PREFETCHER: u32 = prefetcher::TAGS;
 const S2M_PREFETCHER: u32 = 2 * prefetcher::TAGS;
 
 const M2S_ID: AfuId = AfuId(0xfee6_9b44_2f77_43ed_9ff4_9b8c_f9ee_6335);
 const S2M_ID: AfuId = AfuId(0xf118_209a_d59a_4b3f_a66c_d700_a658_a015);
 
-/// Interrupts of the two engines: their channel numbers.
+/// The interrupt numbers of the two engines, which are their channel numbers.
 const M2S_INTERRUPT: u8 = 0;
 const S2M_INTERRUPT: u8 = 1;
 
@@ -149,7 +149,7 @@ impl StreamingAfu {
     fn go_on(&mut self, shell: &mut Shell<'_>) {
         loop {
             self.writer.end(shell);
-            // Interrupts go before further data, which would otherwise always fill the queue.
+            // Waiting interrupts are sent before further data. Otherwise data would fill the queue again and again.
             let (m2s, s2m) = (&mut self.reader.block, &mut self.writer.block);
             m2s.interrupt(shell);
             s2m.interrupt(shell);
@@ -166,13 +166,13 @@ impl StreamingAfu {
         }
     }
 
-    /// Transfers a beat of the read master to its target. False if there is none or it must wait.
+    /// Transfers a beat of the read master to its target. Returns false if there is no beat or it must wait.
     fn pass(&mut self, shell: &mut Shell<'_>) -> bool {
         let loops = self.demultiplexer & 1 != 0;
         if loops && self.multiplexer & 1 == 0 {
             return false;
         }
-        // The write master does not see a removed beat, so it needs no room for it.
+        // The write master does not receive a removed beat, so a removed beat does not wait for space there.
         if loops
             && self.decimator.removes_next()
             && self.reader.has_beat(shell)
@@ -200,7 +200,7 @@ impl StreamingAfu {
         true
     }
 
-    /// Transfers a beat of the generator to the write master. False if there is none or it must wait.
+    /// Transfers a beat of the generator to the write master. Returns false if there is no beat or it must wait.
     fn generate(&mut self, shell: &mut Shell<'_>) -> bool {
         let may = self.multiplexer & 1 == 0 && self.generator.runs();
         if !may || !self.writer.has_room(shell) {
@@ -212,7 +212,7 @@ impl StreamingAfu {
     }
 }
 
-/// A dword of the header and the ID of a building block.
+/// The dword at offset `within` of the header and the ID of a building block.
 fn block(within: u64, id: AfuId, next: Option<u64>) -> u32 {
     let number = if next.is_some() { 0x765 } else { 0 };
     let header = header(FeatureKind::BuildingBlock, number, next);
@@ -235,7 +235,7 @@ impl Afu for StreamingAfu {
     fn load(&mut self, offset: u64, len: u32, shell: &mut Shell<'_>) -> u64 {
         let value = load_dwords(offset, len, |offset| self.load_dword(offset));
         if offset & !7 == S2M + RESPONSE {
-            // The queue of responses may have space again.
+            // The load may have freed space in the queue of responses.
             self.go_on(shell);
         }
         value

@@ -1,27 +1,27 @@
-//! The ends of the streams: a generator and a checker of a pattern, each with a memory for the pattern and four registers.
+//! The generator and the checker at the ends of the streams. Each has a memory for a pattern and four registers.
 
 use super::stream::{BEAT, Beat};
 
-/// A generator or a checker.
+/// A generator or a checker of a pattern.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pattern {
     memory: Vec<u8>,
-    /// Beats of a test.
+    /// Number of beats of a test.
     payload: u32,
-    /// Beats of the pattern.
+    /// Number of beats of the pattern.
     length: u16,
     position: u16,
     control: u32,
-    /// Beats left of the test.
+    /// Number of beats of the test that are left.
     left: u32,
     is_complete: bool,
     interrupts: bool,
     errors: u32,
-    /// Position of the interrupt bit in the status.
+    /// Number of the interrupt bit in the status register.
     interrupt_bit: u32,
 }
 
-/// Size of a pattern's memory in bytes, the size of its area in the registers.
+/// Size in bytes of the memory for a pattern, and of its area in the registers.
 const MEMORY: usize = 4096;
 
 const INFINITE: u32 = 1;
@@ -50,7 +50,7 @@ impl Pattern {
         }
     }
 
-    /// A dword of the memory.
+    /// The dword at `offset` of the memory.
     pub(super) fn word(&self, offset: u64) -> u32 {
         let at = offset as usize % MEMORY;
         let bytes = self.memory[at..].first_chunk();
@@ -147,7 +147,7 @@ impl Pattern {
         }
     }
 
-    /// The next beat of the pattern, and whether the test ends with it.
+    /// Returns the next beat of the pattern, and whether the test ends with it.
     fn advance(&mut self) -> ([u8; BEAT], bool) {
         let length = self.length.clamp(1, (MEMORY / BEAT) as u16);
         let position = usize::from(self.position % length);

@@ -1,4 +1,4 @@
-//! Memory to stream (M2S): reads the data of descriptors in bursts, and sends it to the stream in order, one beat each cycle.
+//! The memory-to-stream engine (M2S). It reads the data of descriptors in bursts, and sends it to the stream in order, one beat each cycle.
 
 use kernel::Time;
 
@@ -11,11 +11,11 @@ use crate::fpga_card::msgdma::{Block, MemoryAddress, Outcome, ReadFifo};
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) block: Block,
-    /// Whether the first beat of each burst starts a packet.
+    /// The bursts that are read. The value of a burst is true if its first beat starts a packet.
     pub(super) fifo: ReadFifo<bool>,
-    /// Bytes of the first burst that have left.
+    /// Number of bytes of the oldest burst that were sent to the stream.
     given: usize,
-    /// The time at which the stream is free.
+    /// The time from which the stream is free.
     free: Time,
 }
 
@@ -45,7 +45,7 @@ impl Reader {
         self.fifo.answered(number, data, now);
     }
 
-    /// Reads the next burst. False if that must wait.
+    /// Reads the next burst. Returns false if no burst can be read now.
     pub(super) fn read_next(&mut self, shell: &mut Shell<'_>) -> bool {
         if self.block.dispatcher.is_stopped() {
             return false;
@@ -84,7 +84,7 @@ impl Reader {
         true
     }
 
-    /// Ends descriptors without data, which have no beat.
+    /// Ends descriptors without data, because they have no beat.
     fn skip_nothing(&mut self) {
         while self
             .fifo
@@ -106,7 +106,7 @@ impl Reader {
         starts || ends.is_some_and(|one| one.control.generates_end_of_packet())
     }
 
-    /// The next beat, which must be [available](Self::has_beat). The stream time of a burst is counted at its end.
+    /// Takes the next beat, which must be [available](Self::has_beat). The stream time of a burst is added with its last beat.
     pub(super) fn take(&mut self, shell: &Shell<'_>) -> Beat {
         let (_, burst) = self
             .fifo

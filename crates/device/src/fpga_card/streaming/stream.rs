@@ -5,7 +5,7 @@ use crate::fpga_card::misuse::LINE;
 /// Size of a beat in bytes.
 pub(super) const BEAT: usize = LINE as usize;
 
-/// The data of one cycle. Only the last beat of a packet, or of a transfer, may be partly filled.
+/// The data that a stream transfers in one cycle. Only the last beat of a packet, or of a transfer, may be partly filled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Beat {
     pub(super) data: [u8; BEAT],

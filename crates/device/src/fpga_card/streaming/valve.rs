@@ -1,5 +1,5 @@
-//! The streaming valve before the write master: it closes after a packet, so that descriptors of one transfer do not take data of
-//! the next.
+//! The streaming valve before the write master. It closes after a packet, so that the descriptors of one transfer do not receive data of the
+//! next transfer.
 
 use super::stream::Beat;
 
@@ -18,7 +18,7 @@ const UNTIL_END_OF_PACKET: u32 = 1 << 2;
 const CLEAR: u32 = 1 << 3;
 
 impl Default for Valve {
-    /// An open valve: the drivers of designs without a valve do not control it.
+    /// The valve is open at first, because the drivers of designs without a valve do not control it.
     fn default() -> Self {
         Valve {
             passed: 0,
@@ -61,7 +61,7 @@ impl Valve {
         self.control & ENABLE != 0 && !self.is_closed
     }
 
-    /// Counts a beat, and closes after the end of a packet if so configured.
+    /// Counts the bytes of a beat. Closes the valve after the end of a packet if it is configured to close there.
     pub(super) fn pass(&mut self, beat: &Beat) {
         self.passed = self.passed.wrapping_add(beat.len as u64);
         if !beat.ends_packet {

@@ -1,7 +1,7 @@
-//! Stream to memory (S2M): writes the beats of a stream to the addresses of descriptors, and gives a response for each descriptor.
+//! The stream-to-memory engine (S2M). It writes the beats of a stream to the addresses of descriptors, and makes a response for each descriptor.
 //!
-//! A descriptor ends when it is full, or at the end of a packet if it says so; then only its response has its length. Whole lines
-//! are written; bytes after the last one are zero.
+//! A descriptor ends when it is full, or at the end of a packet if its control bits request this; the length of the data is then in the response
+//! only. Only whole lines are written; the bytes after the last data byte are zero.
 
 use std::collections::VecDeque;
 
@@ -21,9 +21,9 @@ pub(super) struct Writer {
     pub(super) valve: Valve,
     writing: Option<Writing>,
     data: [u8; LONGEST],
-    /// Bytes in the current burst.
+    /// Number of bytes in the current burst.
     filled: usize,
-    /// The rest of a beat that did not fit in the last descriptor.
+    /// The bytes of a beat that did not fit into the last burst or descriptor.
     rest: Option<Beat>,
     ending: Endings<Writing>,
     responses: VecDeque<Response>,
@@ -35,7 +35,7 @@ pub(super) struct Writer {
 #[derive(Clone, Copy, Debug)]
 struct Writing {
     descriptor: Descriptor,
-    /// Bytes received.
+    /// Number of bytes that were received.
     came: u32,
     written: u32,
     ends_packet: bool,
@@ -70,7 +70,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// The state that the dispatcher shows of the write master.
+    /// The state of the write master for the dispatcher's status registers.
     pub(super) fn state(&self) -> Engine {
         let begun = usize::from(self.writing.is_some()) + self.ending.len();
         Engine {
@@ -82,7 +82,7 @@ impl Writer {
         }
     }
 
-    /// Discards all work, and with `responses` also the waiting responses.
+    /// Discards all work; also discards the waiting responses if `responses` is set.
     pub(super) fn discard(&mut self, responses: bool) {
         self.writing = None;
         self.filled = 0;
@@ -99,14 +99,14 @@ impl Writer {
         self.responses.front().map_or(0, |one| one.bytes)
     }
 
-    /// The status of the oldest response, which is removed.
+    /// Removes the oldest response, and returns its status.
     pub(super) fn take_response(&mut self) -> u32 {
         let response = self.responses.pop_front();
         let ends_packet = response.is_some_and(|one| one.ends_packet);
         if ends_packet { END_OF_PACKET } else { 0 }
     }
 
-    /// Whether a beat can be accepted now. If it can be later, requests a wake-up.
+    /// Whether a beat can be accepted now. If a beat can be accepted at a known later time, requests a wake-up.
     pub(super) fn has_room(&mut self, shell: &mut Shell<'_>) -> bool {
         if self.block.dispatcher.is_stopped() || self.rest.is_some() || !self.begin() {
             return false;
@@ -121,7 +121,7 @@ impl Writer {
         true
     }
 
-    /// Begins the next descriptor unless one is in progress; returns whether one is in progress.
+    /// Begins the next descriptor if none is in progress. Returns whether a descriptor is in progress.
     fn begin(&mut self) -> bool {
         if self.writing.is_none() && self.responses.len() + self.ending.len() < RESPONSES {
             self.writing = self.block.dispatcher.begin().map(|descriptor| Writing {
@@ -140,7 +140,7 @@ impl Writer {
         self.put_rest(*beat, shell);
     }
 
-    /// Continues with the rest of a beat, or ends a descriptor without data. False if there is neither.
+    /// Continues with the remaining bytes of a beat, or ends a descriptor without data. Returns false if it can do neither.
     pub(super) fn go_on(&mut self, shell: &mut Shell<'_>) -> bool {
         if self.block.dispatcher.is_stopped() || !self.begin() || !shell.can_write() {
             return false;
@@ -156,8 +156,8 @@ impl Writer {
         true
     }
 
-    /// Adds to the burst as much of a beat as fits; the rest waits. The end of a packet within a descriptor leaves a partly filled
-    /// beat, and the next beat follows its last byte.
+    /// Adds as many bytes of a beat to the burst as fit; the remaining bytes wait. If a packet ends within a descriptor, its last beat may be
+    /// partly filled, and the next beat follows its last byte.
     fn put_rest(&mut self, beat: Beat, shell: &mut Shell<'_>) {
         let Some(writing) = &mut self.writing else {
             return;
@@ -211,12 +211,12 @@ impl Writer {
         }
     }
 
-    /// Handles the transmission of write `number`; returns whether a descriptor ends with it.
+    /// Handles the transmission of write `number`. Returns whether it was the last write of a descriptor.
     pub(super) fn written(&mut self, number: u32) -> bool {
         self.ending.written(number)
     }
 
-    /// Ends the complete descriptors, in order.
+    /// Ends the descriptors whose data is written, in their order.
     pub(super) fn end(&mut self, shell: &mut Shell<'_>) {
         while let Some(ended) = self.ending.next(shell) {
             let Writing {

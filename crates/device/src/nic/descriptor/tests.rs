@@ -6,7 +6,7 @@ fn items() -> impl Strategy<Value = Vec<Item>> {
     prop::collection::vec(item, 1..5)
 }
 
-/// Ranges with the same number of bytes as `items`, divided differently.
+/// Ranges with as many bytes as `items`, but divided in another way.
 fn cut(items: &[Item], pieces: u32) -> Vec<Item> {
     let total = total(items) as u32;
     let each = total.div_ceil(pieces);
