@@ -1,10 +1,9 @@
 //! A network interface controller: queue pairs that user programs operate without system calls, behind one PCI Express endpoint,
 //! and packets to and from the controllers of other processors through a crossbar.
 //!
-//! Software writes a descriptor to memory and rings a doorbell. The sending engine reads the descriptor, reads the data, puts it in
-//! order and packs it. The receiving engine converts packets into write requests, and reports to software by events in memory. The
-//! model follows the published controller of the system `chpp`; the publication names the blocks and their cycles, formats are
-//! ours.
+//! Software writes a descriptor to memory and rings a doorbell. The sending engine reads the descriptor, reads the data, puts it in order and
+//! makes packets of it. The receiving engine converts packets into write requests, and reports to software by events in memory. The model
+//! follows the published controller of the system `chpp`. The blocks and their cycles are from the publication; the formats are our choice.
 
 mod bus;
 pub mod descriptor;
@@ -47,11 +46,11 @@ pub use parameters::{NicParameters, Sharing};
 /// The configuration of a network interface controller.
 #[derive(Clone, Debug)]
 pub struct NicConfig {
-    /// Its PCI Express core.
+    /// The configuration of the PCI Express core.
     pub endpoint: EndpointConfig,
-    /// Its parameters.
+    /// The parameters of the controller.
     pub parameters: NicParameters,
-    /// Its number among all processors.
+    /// The number of the controller's processor among all processors.
     pub processor: u8,
     /// The virtual channel to the crossbar for each processor; none for a processor that does not exist.
     pub channels: Arc<[Option<u8>]>,
@@ -63,9 +62,9 @@ pub struct NicConfig {
     pub channel_buffer: u32,
     /// Size of each processor's part of the global address space.
     pub processor_space: u64,
-    /// The port of the crossbar for loads and stores to each processor; none if it cannot be reached.
+    /// The port of the crossbar for loads and stores to each processor; none for a processor that cannot be reached.
     pub reach: Arc<[Option<u8>]>,
-    /// Largest data of a packet that fits in every buffer on its way, in bytes.
+    /// Largest data of a packet that fits into every buffer on the path of the packet, in bytes.
     pub largest: u32,
     /// Size of the buffers of the crossbar for loads and stores, for each class, in bytes.
     pub io_buffer: u32,
@@ -73,9 +72,9 @@ pub struct NicConfig {
 
 /// A network interface controller.
 ///
-/// Its parts own their state: the sending engine works from doorbells to packets, the receiving engine from packets to write requests
-/// and events, and the window carries loads and stores. This file connects them with each other and with PCI Express. The large parts are
-/// boxed: all components of a fabric take as much space as the largest.
+/// The parts of the controller own their state. The sending engine handles doorbells, descriptors and outgoing packets, the receiving engine
+/// makes write requests and events of packets, and the window carries loads and stores. This file connects the parts with each other and with
+/// PCI Express. The large parts are boxed, because every component of a fabric occupies as much memory as the largest component type.
 #[derive(Clone, Debug)]
 pub struct Nic {
     shared: Shared,
@@ -84,7 +83,7 @@ pub struct Nic {
     sender: Box<Sender>,
     receiver: Receiver,
     window: Box<Window>,
-    /// The source that sends next by PCI Express.
+    /// The index of the source that sends next by PCI Express.
     turn: usize,
 }
 
@@ -94,7 +93,7 @@ const WORD: u32 = 16;
 
 const BUS: Port = Port(1);
 
-/// A source of packets to PCI Express; the sources take turns.
+/// A source of packets for PCI Express. The sources take turns.
 #[derive(Clone, Copy, Debug)]
 enum Source {
     Stores,
@@ -185,7 +184,7 @@ impl Leaf for Nic {
         self.reads.outstanding.next_change(now)
     }
 
-    /// The queue pairs of the function are closed, and what it has read or would read is lost to its messages.
+    /// Closes the queue pairs of the function, and ends its reads of descriptors and data as if they had failed.
     fn reset(&mut self, reset: FunctionPlace, fx: &mut Effects<'_, Self>) {
         self.apply_registers();
         for function in 0..FUNCTIONS as u8 {
@@ -200,13 +199,13 @@ impl Leaf for Nic {
         let functions = self.shared.endpoint.functions();
         let is_reset = |requester: FunctionId| {
             let place = functions.place_of(requester);
-            // The ID of a virtual function that is gone is nobody's.
+            // The ID of a virtual function that does not exist any more belongs to no function.
             reset == FunctionPlace::Own || place.is_none_or(|place| place == reset)
         };
         self.reads.forget(is_reset, fx.now());
     }
 
-    /// Continues all work, until nothing more can be done now.
+    /// Continues all work, until nothing more can be done at this time.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let mut any = self.take_in(fx);
@@ -240,8 +239,8 @@ impl Leaf for Nic {
 }
 
 impl NicParameters {
-    /// Bytes of payload that the receiver of completions handles each cycle, where completions have up to `max_payload` bytes and
-    /// requests up to `max_read_request`.
+    /// Bytes of payload that the receiver of completions handles in each cycle, if completions have up to `max_payload` bytes and requests up to
+    /// `max_read_request` bytes.
     pub fn engine_rate(&self, max_payload: u32, max_read_request: u32) -> f64 {
         let asked = (self.read_request.0 as u32).min(max_read_request);
         let each = asked.min(max_payload);
@@ -249,7 +248,7 @@ impl NicParameters {
         f64::from(each) / f64::from(cycles)
     }
 
-    /// Size of the receive buffer for each virtual channel from the crossbar, in words of 16 bytes.
+    /// Size of the receive buffer for each virtual channel of the crossbar, in words of 16 bytes.
     pub fn receive_buffer_words(&self) -> u32 {
         self.receive_buffer.0 as u32 / 16
     }
@@ -289,22 +288,22 @@ impl Nic {
         nic
     }
 
-    /// Numbers of faults of a function, in the order of [`Fault::ALL`].
+    /// The number of faults of each kind that a function has had, in the order of [`Fault::ALL`].
     pub fn faults(&self, function: u8) -> &[u64] {
         &self.shared.faults[usize::from(function)]
     }
 
-    /// Whether some bytes of a message of a flow have not left, so that the flow is not complete.
+    /// Whether a message of a flow has bytes that were not sent yet, so that the flow is not complete.
     pub fn sends_flows(&self) -> bool {
         self.sender.sends_flows()
     }
 
-    /// The window to `processors` processors, each with `space` addresses.
+    /// The BAR with the window to `processors` processors, each with `space` addresses.
     pub fn window(space: u64, processors: usize) -> Bar {
         window::bar(space, processors)
     }
 
-    /// Writes a register before the simulation starts, as the driver of the processor would.
+    /// Writes a register before the simulation starts, in place of the driver.
     pub fn set(&mut self, function: u8, register: u64, value: u64) {
         let endpoint = &mut self.shared.endpoint;
         endpoint.store(place_of(function.into()), register, &value.to_le_bytes());
@@ -332,7 +331,7 @@ impl Nic {
         self.shared.apply_registers();
     }
 
-    /// Handles the owner's write to a register other than the doorbell. False if the write is not allowed.
+    /// Handles the owner's write to a register other than the doorbell. Returns false if the write is not allowed.
     fn set_register(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
         let place = place_of(owner.function().into());
         if offset == offset::INTERRUPT && value & 1 != 0 {
@@ -452,7 +451,7 @@ impl Nic {
         has_room.then_some(()).ok_or(Fault::TooManyRequests)
     }
 
-    /// Gives the completed reads to the parts that requested them.
+    /// Passes the data of completed reads to the parts of the controller that requested it.
     fn take_completed_reads(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let mut any = false;
         while let Some((part, bytes)) = self.reads.next(fx.now()) {
@@ -475,11 +474,11 @@ impl Nic {
         any
     }
 
-    /// Sends a packet by PCI Express, if one may be sent; returns whether anything was done.
+    /// Sends a packet by PCI Express if one may be sent, and ends requests that have timed out. Returns whether any of this happened.
     fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let gave_up = self.give_up(fx);
         let endpoint = &mut self.shared.endpoint;
-        // Packets to a link that is down are dropped, so that they do not block the crossbar.
+        // While the link is down, packets for it are dropped, so that they do not block the crossbar.
         let is_lost = endpoint.link().has_failed(fx.now());
         if !is_lost && (!endpoint.is_open(fx) || !endpoint.is_bus_master()) {
             return gave_up;
@@ -502,7 +501,7 @@ impl Nic {
         gave_up
     }
 
-    /// The next packet of a source; none where it is a read request, unless it `may_read`.
+    /// The next packet of a source. A read request is returned only if the controller `may_read`.
     fn next_of(
         &mut self,
         source: Source,

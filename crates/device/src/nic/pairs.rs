@@ -1,4 +1,4 @@
-//! Queue pairs: their state, their keys, their event rings, and their buffers for data without an address.
+//! Queue pairs: their state, their keys, their event rings, and their buffers for data whose packets have no address.
 
 use std::collections::VecDeque;
 
@@ -15,12 +15,12 @@ use super::registers::{FUNCTIONS, NAP_BUFFER, PAIRS, offset};
 pub(super) struct Pairs {
     processor: u8,
     functions: Box<[[Pair; PAIRS]; FUNCTIONS]>,
-    /// The queue pairs that may need more buffer addresses, one bit each.
+    /// The queue pairs that may need more buffer addresses, as a set with one bit for each.
     short_of_buffers: u32,
 }
 
 impl Pairs {
-    /// The closed queue pairs of a processor.
+    /// The queue pairs of a processor, all closed.
     pub(super) fn new(processor: u8) -> Self {
         Self {
             processor,
@@ -37,15 +37,15 @@ impl Pairs {
         &mut self.functions[usize::from(id.function())][usize::from(id.pair())]
     }
 
-    /// Handles the owner's write to the register at `offset` of the block, other than the doorbell. False if it is not allowed.
+    /// Handles the owner's write to the register at `offset` of the block, other than the doorbell. Returns false if the write is not allowed.
     pub(super) fn set(&mut self, owner: QueuePairId, offset: u64, value: u64) -> bool {
         let is_set = self.get_mut(owner).set(offset, value);
         self.look_for_buffers(owner);
         is_set
     }
 
-    /// The interrupt of a queue pair, if its cause is served: the owner has taken the events of all pairs of the function that signal
-    /// it.
+    /// The interrupt of a queue pair, if all causes of the interrupt are served. They are served if the owner has taken the events of all queue
+    /// pairs of the function that signal this interrupt.
     pub(super) fn served(&self, owner: QueuePairId) -> Option<u16> {
         let vector = self.get(owner).interrupt()?;
         let pairs = &self.functions[usize::from(owner.function())];
@@ -63,8 +63,8 @@ impl Pairs {
         buffer
     }
 
-    /// Handles requested buffer addresses, unless the queue pair has another owner since `epoch`; `missing` is the number of bytes
-    /// that could not be read. False if the addresses are not wanted.
+    /// Handles buffer addresses that were requested in `epoch`, unless the queue pair has another owner since; `missing` is the number of bytes
+    /// that could not be read. Returns false if the queue pair has another owner.
     pub(super) fn add_buffers(
         &mut self,
         (owner, epoch): (QueuePairId, u32),
@@ -80,7 +80,7 @@ impl Pairs {
         is_wanted
     }
 
-    /// The next queue pair that needs more buffer addresses, with its epoch and the addresses to read, so that it has `most`.
+    /// The next queue pair that needs more buffer addresses, with its epoch and the addresses to read. With these it has up to `most` addresses.
     pub(super) fn refill(&mut self, most: u64) -> Option<(QueuePairId, u32, Item)> {
         while self.short_of_buffers != 0 {
             let number = self.short_of_buffers.trailing_zeros() as u8;
@@ -107,7 +107,7 @@ impl Pairs {
 pub(super) struct Pair {
     is_open: bool,
     key: u16,
-    /// Number of times that it was opened or closed: work of an earlier epoch belongs to another owner.
+    /// Number of times that the queue pair was opened or closed. Work of an earlier epoch belongs to an earlier owner.
     epoch: u32,
     pub(super) sent: Ring,
     pub(super) arrived: Ring,
@@ -115,7 +115,7 @@ pub(super) struct Pair {
     interrupt: Option<u16>,
 }
 
-/// A ring of events in memory. It never overflows: an event is written only into a free entry.
+/// A ring of events in memory. It cannot overflow, because an event is written only if an entry is free.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ring {
     address: u64,
@@ -129,12 +129,12 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// Whether the ring has space for another event.
+    /// Whether the ring has a free entry that is not reserved.
     pub(super) fn has_room(&self) -> bool {
         self.written - self.taken + self.kept < self.entries
     }
 
-    /// Whether the ring has entries; without entries there are no events.
+    /// Whether the ring has entries. Without entries there are no events.
     pub(super) fn exists(&self) -> bool {
         self.entries > 0
     }
@@ -154,15 +154,15 @@ impl Ring {
         self.kept -= 1;
     }
 
-    /// Address and phase of the next event, for which there must be space.
+    /// Address and phase of the next event. The ring must have space for it.
     pub(super) fn next(&mut self) -> (u64, bool) {
         let (lap, entry) = (self.written / self.entries, self.written % self.entries);
         self.written += 1;
         (self.address + entry * Event::BYTES, lap.is_multiple_of(2))
     }
 
-    /// Handles the owner's write to a register of the ring. False if it is not allowed: the address cannot change while the pair is
-    /// open, and the counter starts when it is opened.
+    /// Handles the owner's write to a register of the ring. Returns false if the write is not allowed: address and size can be written only
+    /// while the queue pair is closed, and the number of taken events only while it is open.
     fn set(&mut self, at: u64, value: u64, is_open: bool) -> bool {
         match at {
             // The owner cannot take more events than were written.
@@ -177,17 +177,17 @@ impl Ring {
     }
 }
 
-/// Buffers for NAPs: a ring of addresses in memory; the next addresses are prefetched.
+/// Buffers for NAPs. Their addresses are in a ring in memory, from which the next addresses are prefetched.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers {
     ring: u64,
     entries: u64,
     given: u64,
-    /// Number of addresses that were requested.
+    /// Number of buffer addresses that were requested from memory.
     asked: u64,
-    /// Addresses that have arrived.
+    /// Buffer addresses that have arrived and are not used.
     here: VecDeque<u64>,
-    /// Number of addresses that are outstanding.
+    /// Number of buffer addresses whose reads are outstanding.
     coming: u64,
 }
 
@@ -196,7 +196,7 @@ pub(super) struct Buffers {
 pub(super) enum Buffer {
     /// The buffer at this address.
     At(u64),
-    /// No address has arrived yet.
+    /// The next address has not arrived yet.
     Later,
     /// There is no buffer, or its address is invalid.
     None(Fault),
@@ -212,7 +212,8 @@ impl Buffers {
         }
     }
 
-    /// The address and the number of further buffer addresses to read; none unless half of `most` are used and more are given.
+    /// The place in memory and the length in bytes of the next buffer addresses to read. None if more than half of `most` are left, or if the
+    /// owner has given no more.
     pub(super) fn refill(&mut self, most: u64) -> Option<(u64, u32)> {
         let have = self.here.len() as u64 + self.coming;
         if self.asked >= self.given || have > most / 2 {
@@ -230,13 +231,13 @@ impl Buffers {
         Some((address, (count * ENTRY) as u32))
     }
 
-    /// Returns a buffer, which will be taken next.
+    /// Returns a buffer, which will be the next one to be taken.
     pub(super) fn put_back(&mut self, address: u64) {
         self.here.push_front(address);
     }
 
-    /// Handles requested addresses; `missing` is the number of bytes that could not be read. After such an error, no more of the
-    /// given addresses are requested.
+    /// Handles buffer addresses that have arrived; `missing` is the number of bytes that could not be read. After such an error, the other
+    /// addresses that the owner has given are not requested.
     pub(super) fn arrive(&mut self, bytes: &[u8], missing: u32) {
         let (addresses, _) = bytes.as_chunks::<8>();
         self.here
@@ -247,7 +248,7 @@ impl Buffers {
         }
     }
 
-    /// Handles the owner's write to a register of the buffers. False if it is not allowed.
+    /// Handles the owner's write to a register of the buffers. Returns false if the write is not allowed.
     fn set(&mut self, at: u64, value: u64, is_open: bool) -> bool {
         match at {
             offset::BUFFERS_GIVEN if is_open => {
@@ -276,7 +277,7 @@ impl Pair {
         self.key == key
     }
 
-    /// Whether the pair is open and has this key.
+    /// Returns an error unless the pair is open and has this key.
     pub(super) fn admits(&self, key: u16) -> Result<(), Fault> {
         match self.is_open {
             false => Err(Fault::ClosedPair),
@@ -285,17 +286,18 @@ impl Pair {
         }
     }
 
-    /// Whether the ring of sent events has space for the event of another descriptor; without entries there are no events.
+    /// Whether the event of another descriptor has space: the ring of sent events has a free entry, or has no entries, so that there are no
+    /// events.
     pub(super) fn has_room_to_send(&self) -> bool {
         !self.sent.exists() || self.sent.has_room()
     }
 
-    /// Whether the ring of sent events has an entry reserved for work of `epoch`: rings stay until the owner changes.
+    /// Whether the ring of sent events has a reserved entry for each descriptor of `epoch`. The ring cannot change within an epoch.
     pub(super) fn has_kept(&self, epoch: u32) -> bool {
         self.epoch == epoch && self.sent.exists()
     }
 
-    /// Handles the owner's write to the register at `at` of the block, other than the doorbell. False if it is not allowed.
+    /// Handles the owner's write to the register at `at` of the block, other than the doorbell. Returns false if the write is not allowed.
     pub(super) fn set(&mut self, at: u64, value: u64) -> bool {
         let is_open = self.is_open;
         match at {
@@ -321,12 +323,12 @@ impl Pair {
         }
     }
 
-    /// The vector of the interrupt after each event for arrived data, if the owner wants one.
+    /// The vector of the interrupt that follows each event for arrived data, if the owner has enabled it.
     pub(super) fn interrupt(&self) -> Option<u16> {
         self.interrupt.filter(|_| self.is_open)
     }
 
-    /// The pair with the same rings, but empty.
+    /// The closed queue pair of the next epoch, with the same rings, but empty.
     fn reset(&self) -> Self {
         let ring = |ring: &Ring| Ring {
             address: ring.address,
@@ -349,7 +351,7 @@ impl Pair {
     }
 }
 
-/// Address bits of a ring: bits 47..4.
+/// The bits of a ring's address: bits 47..4.
 const ADDRESS: u64 = (1 << 48) - 16;
 /// Most entries of a ring.
 const MOST_ENTRIES: u64 = 1 << 16;

@@ -1,7 +1,6 @@
 //! The read requests of the controller and their completions.
 //!
-//! Completions are handled one after the other, one word each cycle with some additional cycles. Data must also be put in order
-//! afterwards.
+//! Completions are handled one after the other. Each takes one cycle for each word and some additional cycles. Data is put in order afterwards.
 
 use std::collections::VecDeque;
 
@@ -17,15 +16,16 @@ use crate::endpoint_parameters::class;
 /// The purpose of a read request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Data of the stream with this number: the number of the request in it, and whether the bytes are data.
+    /// Bytes of the stream with this number: `slot` is the number of the request in the stream, and `is_data` is false for bytes of a
+    /// descriptor.
     Stream {
         number: u64,
         slot: u64,
         is_data: bool,
     },
-    /// Addresses of buffers.
+    /// Addresses of NAP buffers.
     Buffers { owner: QueuePairId, epoch: u32 },
-    /// A load of another processor, with its number.
+    /// A load of another processor; the value is the number of the load.
     Load(u64),
 }
 
@@ -37,14 +37,15 @@ type Asked = (FunctionId, Purpose);
 pub(super) struct Reads {
     pub(super) outstanding: Outstanding<Asked>,
     cycle: Span,
-    /// Cycles of a completion besides the cycles of its words.
+    /// Cycles for each completion in addition to the cycles of its words.
     handling_cycles: u32,
     reorder_latency: Span,
     /// The traffic class of requests for descriptors and buffer addresses.
     descriptor_class: TrafficClass,
     /// The time at which all completions that have arrived are handled.
     busy_until: Time,
-    /// Completions that are being handled; `data` has those that are put in order afterwards.
+    /// Completions that are being handled. `data` contains the completions with data, which are put in order afterwards; `others` contains all
+    /// other completions.
     others: VecDeque<Completed>,
     data: VecDeque<Completed>,
 }
@@ -72,7 +73,7 @@ impl Reads {
         }
     }
 
-    /// Makes a read request within a page.
+    /// Makes a read request for a range within a page.
     pub(super) fn request(
         &mut self,
         requester: FunctionId,
@@ -95,7 +96,7 @@ impl Reads {
             .read(asked, range, (class, stamp), (now, packets))
     }
 
-    /// Takes a completion. False if no request waits for it.
+    /// Handles a completion. Returns false if no request is outstanding for it.
     pub(super) fn take(
         &mut self,
         completion: &Completion,
@@ -116,7 +117,7 @@ impl Reads {
         true
     }
 
-    /// Ends a request that has timed out, as if it had failed; returns the number of bytes.
+    /// Ends a request that has timed out, as if it had failed. Returns the number of its outstanding bytes.
     pub(super) fn give_up(&mut self, now: Time) -> Option<u32> {
         let part = self.outstanding.give_up(now)?;
         let len = part.len;
@@ -161,7 +162,7 @@ impl Reads {
         queue.push_back(Completed { due, part, bytes });
     }
 
-    /// The next completed part of a request at `now`, with its bytes; none of them if the request has failed.
+    /// The next completed part of a request at `now`, with its bytes. There are no bytes if the request has failed.
     pub(super) fn next(&mut self, now: Time) -> Option<(AnsweredPart<Purpose>, Vec<u8>)> {
         let is_due = |completed: &mut Completed| completed.due <= now;
         let next = self.others.pop_front_if(is_due);

@@ -1,4 +1,4 @@
-//! The receiving engine: it converts packets into write requests, and writes events.
+//! The receiving engine. It converts packets into write requests, and writes events.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,10 +15,10 @@ use super::registers::NAP_BUFFER;
 use super::sending::{Address, Sender};
 use super::shared::{Context, Shared};
 
-/// The receiving engine: packets from the crossbar, and messages without an address that are incomplete.
+/// The receiving engine, with packets from the crossbar, and incomplete NAPs, whose packets have no memory address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Receiver {
-    /// Packets of each virtual channel from the crossbar: data, and GETs if they have their own channel.
+    /// The packets that have arrived from the crossbar, for each virtual channel: data, and GETs if they have a channel of their own.
     arrived: [VecDeque<(Time, BusFrame)>; 2],
     /// Incomplete NAPs, by their source queue pair.
     messages: BTreeMap<u16, Message>,
@@ -34,7 +34,7 @@ struct Message {
     received: u64,
 }
 
-/// The end of a packet's handling.
+/// The result of handling a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Handled {
     /// The packet has left the buffer.
@@ -44,7 +44,7 @@ enum Handled {
 }
 
 impl Receiver {
-    /// Accepts a packet: its data streams through, but a GET is handled when it is complete.
+    /// Accepts a packet. A packet with data can be handled before all of it has arrived; a GET is handled when it has arrived completely.
     pub(super) fn accept(&mut self, frame: BusFrame, cx: &mut Context<'_>) {
         let is_get = matches!(
             &cx.fx.store()[frame.packet].header().kind,
@@ -59,7 +59,7 @@ impl Receiver {
         self.arrived[usize::from(frame.channel)].push_back((due, frame));
     }
 
-    /// Handles packets in the buffers, as far as there is space for their write requests. GETs become messages of `sender`.
+    /// Handles the packets in the buffers as long as there is space for their write requests. GETs become messages of `sender`.
     pub(super) fn receive_packets(&mut self, sender: &mut Sender, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         for channel in 0..self.arrived.len() {
@@ -75,8 +75,8 @@ impl Receiver {
         any
     }
 
-    /// The next packet of a virtual channel to handle: the first one. In the channel of GETs, where functions do not wait for each
-    /// other, it is the first one whose function can take another GET.
+    /// The index of the next packet to handle in a virtual channel. It is the first packet. If functions do not wait for each other, it is, in
+    /// the channel of GETs, the first packet whose function can accept another GET.
     fn next_arrived(&self, channel: usize, sender: &Sender, cx: &mut Context<'_>) -> Option<usize> {
         let now = cx.fx.now();
         let mut arrived = self.arrived[channel].iter();
@@ -132,7 +132,7 @@ impl Receiver {
         })
     }
 
-    /// Handles a packet of a NAP: the first one takes a buffer and an entry for the event.
+    /// Handles a packet of a NAP. The first packet of a NAP also takes a buffer and reserves an entry for the event.
     fn receive_nap(
         &mut self,
         frame: BusFrame,
@@ -170,7 +170,7 @@ impl Receiver {
             Some(message) if goes_on(&message) && message.is_own(cx.shared) => {
                 self.upload_nap(frame, header, message, cx);
             }
-            // The fault of the earlier or unwanted packet was already counted.
+            // The fault of this packet or of an earlier packet of the NAP was counted before.
             message => {
                 if let Some(message) = message {
                     message.give_back(cx.shared);
@@ -181,7 +181,7 @@ impl Receiver {
         Ok(Handled::Done)
     }
 
-    /// Ends an incomplete NAP of queue pair `from`.
+    /// Ends an incomplete NAP from queue pair `from`.
     fn abandon(&mut self, from: QueuePairId, shared: &mut Shared) {
         if let Some(message) = self.messages.remove(&from.number()) {
             message.give_back(shared);
@@ -228,12 +228,12 @@ impl Receiver {
 }
 
 impl Message {
-    /// Whether its queue pair has the same owner as at its begin.
+    /// Whether the queue pair has the same owner as at the begin of the NAP.
     fn is_own(&self, shared: &Shared) -> bool {
         shared.pairs.get(self.owner).epoch() == self.epoch
     }
 
-    /// Returns the buffer and the event's entry, if the owner is still the same.
+    /// Returns the buffer and the entry for the event, if the queue pair has the same owner.
     fn give_back(&self, shared: &mut Shared) {
         if self.is_own(shared) {
             let pair = shared.pairs.get_mut(self.owner);
@@ -266,7 +266,7 @@ fn receive_put(
     Ok(Handled::Done)
 }
 
-/// Handles a refusal of data that this side has requested: reports it to the owner.
+/// Handles a refusal of data that a GET of this side has requested, and reports it to the owner of the queue pair.
 fn receive_refusal(
     frame: BusFrame,
     header: &NetworkHeader,
@@ -290,7 +290,7 @@ fn receive_refusal(
     Ok(Handled::Done)
 }
 
-/// Converts a GET into a message of this side.
+/// Converts a GET into a message of this side, which answers it.
 fn receive_get(
     frame: BusFrame,
     header: &NetworkHeader,

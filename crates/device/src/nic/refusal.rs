@@ -1,11 +1,11 @@
-//! The packet that refuses requested data.
+//! The packet that refuses a GET.
 
 use packet::{Fault, PacketId, Packets, Stamp};
 use protocol::{NetworkHeader, PacketType, QueuePairId};
 
 use protocol::FunctionId;
 
-/// The packet that reports to the requester of data that it will not follow.
+/// The packet that informs the requester of a GET that its data will not follow.
 pub(super) fn refusal(
     (from, to): (QueuePairId, QueuePairId),
     key: u16,
@@ -29,5 +29,5 @@ pub(super) fn refusal_of(address: u64) -> (u32, Fault) {
     (address as u32, reason.copied().unwrap_or(Fault::Source))
 }
 
-/// Position of the fault in the address, above the label.
+/// The lowest bit of the fault in the address. The bits below have the label.
 const FAULT: u32 = 32;

@@ -1,5 +1,4 @@
-//! The doorbell window: a page of registers for each function at the beginning of its BAR 0, so that each function can have its own
-//! owner.
+//! The doorbell window: a page of registers at the beginning of the BAR 0 of each function, so that each function can have its own owner.
 //!
 //! The address and the size of a ring can be written while its queue pair is closed.
 //!
@@ -35,7 +34,7 @@ pub const NAP_BUFFER: u64 = 2048;
 
 const BLOCK: u64 = 0x100;
 
-/// Offsets of a queue pair's registers in its block.
+/// Offsets of the registers of a queue pair in its block.
 pub mod offset {
     /// Address of a descriptor.
     pub const DOORBELL: u64 = 0x00;
@@ -65,15 +64,15 @@ pub const fn register(pair: u8, offset: u64) -> u64 {
     pair as u64 * BLOCK + offset
 }
 
-/// Queue pair and offset of the register at `at` in a page: the inverse of [`register`]; none if there is no register.
+/// The queue pair and the offset of the register at `at` in a page, the inverse of [`register`]; none if there is no register.
 pub(super) fn located(at: u64) -> Option<(u8, u64)> {
     let (pair, offset) = (at / BLOCK, at % BLOCK);
     let exists = pair < PAIRS as u64 && offset <= offset::LAST && offset.is_multiple_of(8);
     exists.then_some((pair as u8, offset))
 }
 
-/// The value of `DOORBELL`: bits 47..4 of the descriptor's address, a multiple of 16, and above them its length in units of 16
-/// bytes.
+/// The value of `DOORBELL`: bits 47..4 of the descriptor's address, which is a multiple of 16, and in the bits above 47 its length in units of
+/// 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Doorbell {
     /// Address of the descriptor.
@@ -90,7 +89,7 @@ impl Doorbell {
         (self.len as u64 / 16) << 48 | self.address & ADDRESS
     }
 
-    /// Reads the value of the register.
+    /// Parses the value of the register.
     pub const fn parse(value: u64) -> Self {
         Self {
             address: value & ADDRESS,

@@ -1,5 +1,5 @@
-//! The parts of the controller that both engines use: the PCI Express core, the functions with their queue pairs and faults, and the
-//! ways out to memory and to the crossbar.
+//! The parts of the controller that both engines use: the PCI Express core, the functions with their queue pairs and faults, and the paths to
+//! memory and to the crossbar.
 
 use kernel::{Effects, Span, Time};
 use packet::{
@@ -35,7 +35,7 @@ pub(super) struct Shared {
     pub(super) bus: Bus,
 }
 
-/// A function, with the state of its configuration space.
+/// A function, as its configuration registers define it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Function {
     id: FunctionId,
@@ -61,7 +61,7 @@ impl Lost {
         })
     }
 
-    /// The bytes of a message from its byte `first` on, if it belongs to a flow.
+    /// `bytes` bytes of a message from its byte `first` on, if the message belongs to a flow.
     pub(super) fn of_message(probe: &Probe, first: u64, bytes: u64) -> Option<Self> {
         Some(Lost {
             flow: probe.flow?,
@@ -110,12 +110,12 @@ impl Shared {
         self.functions[usize::from(function)].is_master
     }
 
-    /// The function that sends the requests of a queue pair.
+    /// The ID of the function that sends the requests of a queue pair.
     pub(super) fn requester(&self, owner: QueuePairId) -> FunctionId {
         self.functions[usize::from(owner.function())].id
     }
 
-    /// This side of the bridge, for requests of other processors: the physical function.
+    /// The properties of this side that the bridge needs. The physical function sends the requests of other processors.
     pub(super) fn side(&self) -> BridgeSide {
         BridgeSide {
             id: self.functions[0].id,
@@ -123,13 +123,13 @@ impl Shared {
         }
     }
 
-    /// The size of the largest read request.
+    /// The size of the largest read request in bytes.
     pub(super) fn largest_read(&self) -> u32 {
         let wanted = self.parameters.read_request.0 as u32;
         wanted.min(self.endpoint.max_read_request())
     }
 
-    /// Whether a packet is for an open queue pair and has its key.
+    /// Returns an error unless a packet is for an open queue pair of this processor and has its key.
     pub(super) fn admits(&self, header: &NetworkHeader) -> Result<(), Fault> {
         if header.destination.processor() != self.processor {
             return Err(Fault::NoDestination);
@@ -146,7 +146,7 @@ impl Shared {
     }
 }
 
-/// The parts of the controller that both engines use, with the effects of an input.
+/// The parts of the controller that both engines use, and the effects of the current event.
 pub(super) struct Context<'c> {
     pub(super) shared: &'c mut Shared,
     pub(super) fx: Effects<'c, Nic>,
@@ -172,7 +172,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// Releases a packet that is not wanted, and reports its loss; its fault was counted before.
+    /// Releases a packet whose data is not used, and reports the loss of the data. The fault was counted before.
     pub(super) fn forget(&mut self, frame: BusFrame) {
         if let Some(Lost {
             flow,
@@ -187,8 +187,8 @@ impl<'c> Context<'c> {
         self.return_space(frame.space());
     }
 
-    /// Counts a fault of a function in a counter that the owner of the function can read, and reports the bytes of a flow that the fault
-    /// has lost.
+    /// Counts a fault of a function in a counter that the owner of the function can read, and reports the bytes of a flow that are lost because
+    /// of the fault.
     pub(super) fn stop(&mut self, function: u8, fault: Fault, lost: Option<Lost>) {
         let count = &mut self.shared.faults[usize::from(function)][fault.index()];
         *count += 1;
@@ -212,13 +212,13 @@ impl<'c> Context<'c> {
         self.stop(function, fault, lost);
     }
 
-    /// Reports to the owner of a queue pair that a message was sent; its ring has space for the event.
+    /// Reports to the owner of a queue pair that a message was sent. The ring must have space for the event.
     pub(super) fn tell_sender(&mut self, owner: QueuePairId, event: &Event) {
         let next = self.shared.pairs.get_mut(owner).sent.next();
         self.tell(owner, next, event);
     }
 
-    /// Reports to the owner of a queue pair that data has arrived; its ring has space for the event.
+    /// Reports to the owner of a queue pair that data has arrived. The ring must have space for the event.
     pub(super) fn tell_receiver(&mut self, owner: QueuePairId, event: &Event) {
         let next = self.shared.pairs.get_mut(owner).arrived.next();
         self.tell(owner, next, event);
@@ -244,7 +244,7 @@ impl<'c> Context<'c> {
             .add_event(&bytes, to, (due, class), self.fx.store());
     }
 
-    /// Writes the data of a packet from the crossbar to memory, with the function of queue pair `owner`.
+    /// Writes the data of a packet from the crossbar to memory. The function of queue pair `owner` sends the write requests.
     pub(super) fn upload(
         &mut self,
         frame: BusFrame,
@@ -268,7 +268,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// The next write request or message for PCI Express.
+    /// The next write request or interrupt message for PCI Express.
     pub(super) fn next_upload(&mut self) -> Option<PacketId> {
         loop {
             match self.shared.uploads.next(self.fx.now())? {
@@ -290,7 +290,7 @@ impl<'c> Context<'c> {
         }
     }
 
-    /// Reports to the other side, in the channel of data, why the data that it requested will not follow.
+    /// Informs the other side, in the channel for data, why the data that it has requested will not follow.
     pub(super) fn refuse_get(
         &mut self,
         (from, to): (QueuePairId, QueuePairId),

@@ -1,4 +1,4 @@
-//! Write requests to memory: data and events, in order, and interrupts behind them.
+//! Write requests to memory, for data and events, and interrupts. All are sent in order.
 
 use std::collections::VecDeque;
 
@@ -24,24 +24,24 @@ pub(super) enum Uploaded {
     /// A write request.
     Write {
         packet: PacketId,
-        /// The buffer space that its packet from the crossbar has occupied; only the last request of a packet returns it.
+        /// The buffer space that the packet from the crossbar has occupied. Only the last write request of a packet has it, to return it.
         space: Option<ReturnedSpace>,
     },
     /// An interrupt of a function.
     Interrupt { function: u8, vector: u16 },
 }
 
-/// Most waiting write requests before the next packet is handled: the requests of one packet, and of a second one.
+/// Number of waiting items from which no further packet is converted: enough for the requests of one packet and of a second one.
 const MOST: usize = 4;
 
 impl Uploads {
-    /// Whether no other packet may be converted now.
+    /// Whether no further packet may be converted now.
     pub(super) fn is_full(&self) -> bool {
         self.0.len() >= MOST
     }
 
-    /// Adds write requests of these `bytes` to `address`, which may be sent from `due` on. The last one returns the buffer space of
-    /// `frame`. False if there is nothing to write.
+    /// Adds write requests of `bytes` to `address`, which may be sent from `due` on. The last one returns the buffer space of `frame`. Returns
+    /// false if there are no bytes to write.
     pub(super) fn add(
         &mut self,
         bytes: &[u8],
@@ -65,7 +65,7 @@ impl Uploads {
         count > 0
     }
 
-    /// Adds the write request of an event, with a traffic class.
+    /// Adds the write request of an event, with the traffic class of events.
     pub(super) fn add_event(
         &mut self,
         bytes: &[u8],

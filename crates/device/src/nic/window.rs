@@ -1,7 +1,7 @@
 //! The window: loads and stores between processors in a global address space.
 //!
-//! BAR 2 contains the addresses of all processors, one processor after the other. A request to it goes by a [`Bridge`] to the
-//! crossbar for loads and stores, and leaves the controller of the target processor as that controller's own request.
+//! BAR 2 contains the addresses of all processors, one processor after the other. A request to it passes a [`Bridge`] and the crossbar for loads
+//! and stores. The controller of the target processor then sends it as a request of its own.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::reads::{Purpose, Reads};
 use super::shared::{Context, Shared};
 use super::{BUS, Nic};
 
-/// The window, with loads and stores in progress.
+/// The window, with the loads and stores that are in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     /// Whether the bridge may have something to do.
@@ -23,7 +23,7 @@ pub(super) struct Window {
     /// Size of each processor's part of the address space, and of the whole window.
     space: u64,
     size: u64,
-    /// The port to each processor.
+    /// The port of the crossbar to each processor; none for a processor that cannot be reached.
     reach: Arc<[Option<u8>]>,
 }
 
@@ -41,7 +41,7 @@ impl Window {
         }
     }
 
-    /// Whether a processor is at a global address.
+    /// Whether the window reaches a processor at a global address.
     fn reaches(&self, address: u64) -> bool {
         let there = usize::try_from(address / self.space).unwrap_or(usize::MAX);
         self.reach.get(there).is_some_and(Option::is_some)
@@ -85,7 +85,7 @@ impl Window {
             .forward_request((packet, charge), address, ready, cx.fx.store());
     }
 
-    /// Sends loads, stores and answers to the crossbar, and answers of others to PCI Express.
+    /// Sends loads, stores and answers to the crossbar, and sends the answers of other processors as completions by PCI Express.
     pub(super) fn put_on_bus(&mut self, cx: &mut Context<'_>) -> bool {
         if !self.is_used {
             return false;
@@ -140,7 +140,7 @@ impl Window {
         Some(store.packet)
     }
 
-    /// The next read request for a load of another processor, under a tag of `reads`, which has one.
+    /// The next read request for a load of another processor. Its tag is from `reads`, which must have a free one.
     pub(super) fn next_load(
         &mut self,
 
@@ -192,7 +192,7 @@ impl Window {
     }
 }
 
-/// The window to `processors` processors, each with `space` addresses.
+/// The BAR with the window to `processors` processors, each with `space` addresses.
 pub(super) fn bar(space: u64, processors: usize) -> Bar {
     Bar {
         index: WINDOW as u8,

@@ -1,4 +1,4 @@
-//! Descriptors that are being read, in the order of their doorbells.
+//! The descriptors that the sending engine is reading, in the order of their doorbells.
 
 use std::collections::VecDeque;
 
@@ -10,39 +10,39 @@ use super::{Read, Sharing};
 use crate::nic::reads::Purpose;
 use crate::nic::registers::FUNCTIONS;
 
-/// The descriptors that are being read, or wait for the begin of their messages.
+/// The descriptors that are being read, and the descriptors whose messages have not begun.
 #[derive(Clone, Debug)]
 pub(super) struct Fetches {
     queue: VecDeque<Fetch>,
     sharing: Sharing,
     /// Most descriptors that are read at the same time.
     most: usize,
-    /// The function of the last read request.
+    /// The function that has sent the last read request.
     read_last: usize,
 }
 
-/// A descriptor that is being read.
+/// A descriptor that is being read, or whose message has not begun.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
     pub(super) number: u64,
     pub(super) owner: QueuePairId,
-    /// The epoch of the queue pair at the begin.
+    /// The epoch of the queue pair at the begin of the read.
     pub(super) epoch: u32,
-    /// The time at which its doorbell was rung.
+    /// The time at which software has written the doorbell of the descriptor.
     pub(super) born: Time,
-    /// Length in bytes, from the doorbell.
+    /// Length of the descriptor in bytes, from the doorbell.
     pub(super) len: usize,
     pub(super) stream: Stream,
-    /// The earliest time of the next attempt to use the data that has arrived.
+    /// The earliest time at which the descriptor may be executed; zero until enough of it has arrived.
     pub(super) due: Time,
 }
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnderWay {
-    /// Descriptors being read, of all functions.
+    /// Number of descriptors of all functions that are being read.
     read: usize,
-    /// Descriptors of each function: those being read, and these with the ones that wait for the begin of their messages. Where
-    /// functions wait for each other, each function has the total.
+    /// Numbers of descriptors of each function: those that are being read, and all of them, including descriptors whose messages have not begun.
+    /// If functions wait for each other, both numbers are the total of all functions.
     each: [(usize, usize); FUNCTIONS],
     most: usize,
 }
@@ -56,12 +56,12 @@ impl UnderWay {
 }
 
 impl Fetch {
-    /// Whether all of it has been read, or cannot be read.
+    /// Whether all bytes of the descriptor have arrived, or cannot be read.
     fn is_read(&self) -> bool {
         self.stream.is_asked() && self.stream.is_quiet()
     }
 
-    /// Whether its work can begin, given whether its data is used as it arrives.
+    /// Whether the message of the descriptor can begin. `is_streamed` is true if the data of the message is used as it arrives.
     pub(super) fn is_ready(&self, is_streamed: bool) -> bool {
         let is_dead = self.stream.is_broken() && self.stream.is_quiet();
         self.is_read() || is_dead || is_streamed
@@ -119,7 +119,8 @@ impl Fetches {
         UnderWay { read, each, most }
     }
 
-    /// The descriptors whose messages may begin: the oldest one or, where functions do not wait for each other, that of each.
+    /// The indices of the descriptors whose messages may begin: the oldest descriptor or, if functions do not wait for each other, the oldest
+    /// descriptor of each function.
     pub(super) fn in_turn(&self) -> impl Iterator<Item = usize> + use<> {
         let most = match self.sharing {
             Sharing::Message => 1,
@@ -137,8 +138,8 @@ impl Fetches {
         firsts.into_iter().take(count)
     }
 
-    /// The next read request, with at most `largest` bytes: of the oldest descriptor or, where functions do not wait for each other,
-    /// of the oldest one of the function that is next.
+    /// The next read request, with at most `largest` bytes. It is for the oldest descriptor that needs one or, if functions do not wait for each
+    /// other, for the oldest one of the next function in turn.
     pub(super) fn next_read(&mut self, largest: u32) -> Option<Read> {
         let fetches = self.queue.iter().enumerate();
         let mut wanting = fetches.filter(|(_, fetch)| fetch.stream.wanted(largest) > 0);

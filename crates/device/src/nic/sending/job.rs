@@ -1,4 +1,4 @@
-//! Messages in progress in the sending engine: from their descriptor to their last packet.
+//! Messages in progress in the sending engine, from the begin of their reads to their last packet.
 
 use std::collections::VecDeque;
 
@@ -13,11 +13,11 @@ use crate::nic::descriptor::{Item, Probe};
 #[derive(Clone, Copy, Debug)]
 pub(in crate::nic) struct Address {
     pub(in crate::nic) source: QueuePairId,
-    /// The epoch of the source at the begin.
+    /// The epoch of the source queue pair at the begin.
     pub(in crate::nic) epoch: u32,
     pub(in crate::nic) destination: QueuePairId,
     pub(in crate::nic) key: u16,
-    /// Whether the sender gets an event; false for answers to GETs of others.
+    /// Whether the sender receives an event; false for answers to GETs of other processors.
     pub(in crate::nic) tell_sender: bool,
     pub(in crate::nic) tell_receiver: bool,
     pub(in crate::nic) is_answer: bool,
@@ -33,7 +33,7 @@ pub(super) struct Job {
     pub(super) address: Address,
     pub(super) stream: Stream,
     pub(super) transfer: Transfer,
-    /// Bytes that are packed, and bytes that are left.
+    /// Number of bytes that are packed, and number of bytes that are left.
     pub(super) packed: u64,
     pub(super) left: u64,
 }
@@ -41,7 +41,7 @@ pub(super) struct Job {
 /// The destination of a message's data.
 #[derive(Clone, Debug)]
 pub(super) enum Transfer {
-    /// The data is for these addresses.
+    /// The data is for these ranges of addresses.
     Put(VecDeque<Item>),
     /// The data is for a buffer that the receiver chooses.
     Nap {
@@ -61,7 +61,7 @@ impl Job {
         matches!(self.transfer, Transfer::Nap { .. })
     }
 
-    /// Bytes of the next packet: at most `largest`, to one range.
+    /// Number of bytes of the next packet: at most `largest`, and only for one range.
     pub(super) fn next_len(&self, largest: u32) -> u32 {
         let room = match &self.transfer {
             Transfer::Put(targets) => targets.front().map_or(0, |target| target.len),
@@ -75,12 +75,12 @@ impl Job {
         self.stream.ready() >= len as usize
     }
 
-    /// Whether some of its data cannot be read.
+    /// Whether some data of the message cannot be read.
     pub(super) fn is_lost(&self) -> bool {
         self.stream.is_broken() && self.stream.is_quiet()
     }
 
-    /// Makes the next packet, of `len` bytes, with the function `requester`.
+    /// Makes the next packet, with `len` bytes. `requester` is the ID of the sending function.
     pub(super) fn pack(
         &mut self,
         len: u32,
@@ -107,7 +107,7 @@ impl Job {
         packet
     }
 
-    /// The packet that aborts a NAP: it reports to the receiver that the rest will not follow.
+    /// The packet that aborts a NAP. It informs the receiver that the other packets will not follow.
     pub(super) fn abort(&self, requester: FunctionId, packets: &mut Packets) -> PacketId {
         let mut header = self.header(PacketType::Nap, self.packed, 0);
         header.event = true;
@@ -141,7 +141,7 @@ impl Address {
     }
 }
 
-/// Takes `len` bytes from the first target, which must have them; returns their address.
+/// Removes `len` bytes from the first target range, which must have as many, and returns the address of the first one.
 fn take_target(targets: &mut VecDeque<Item>, len: u32) -> u64 {
     let target = targets
         .front_mut()

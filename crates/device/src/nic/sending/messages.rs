@@ -1,4 +1,4 @@
-//! Messages with data that is being read and packed, in the order of their beginnings.
+//! The messages whose data is being read and packed, in the order in which they have begun.
 
 use std::collections::VecDeque;
 
@@ -13,37 +13,38 @@ use crate::nic::registers::FUNCTIONS;
 /// The messages in progress.
 #[derive(Clone, Debug)]
 pub(super) struct Messages {
-    /// Queues that take turns: one for each function, or one for all if a message follows the other.
+    /// The queues of messages. There is one for each function, and the queues take turns; if the engine sends one message after the other, there
+    /// is only one queue.
     queues: Box<[Queue]>,
-    /// The queues that are not empty, one bit each. Of these and the next ones, searches look at no message.
+    /// The queues that are not empty, as a set with one bit for each. This set and the next ones allow a search without a look at each message.
     busy: u32,
-    /// The queues with data that is not requested, those whose oldest message can be continued as far as it alone decides, and those whose
-    /// oldest message may request a packet in any case.
+    /// Three sets of queues. `wanting`: some data of a message is not requested. `ready`: the next packet of the oldest message has all its
+    /// data, or its data cannot be read. `short`: the oldest message may request data for a packet even if the buffer is full.
     wanting: u32,
     ready: u32,
     short: u32,
     /// Most messages in a queue.
     most: usize,
-    /// Largest payload of a packet, and size of the buffer for data that is requested and not packed yet.
+    /// Largest payload of a packet, and size of the buffer for data that is requested and not packed yet, in bytes.
     packet: u64,
     buffer: u64,
-    /// The queues of the last packet and of the last read request.
+    /// The queue of the last packet, and the queue of the last read request.
     packed_last: usize,
     read_last: usize,
 }
 
-/// The messages of a queue, the oldest first, with what every search would otherwise count anew.
+/// The messages of a queue, oldest first, with counts that would otherwise be counted in every search.
 #[derive(Clone, Debug, Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// The number of its first messages whose data is requested.
+    /// The number of messages at the front of the queue whose data is completely requested.
     asked: usize,
-    /// Requests with bytes that are not packed, of all messages.
+    /// The number of requests, of all messages, that have bytes that are not packed.
     held: u64,
 }
 
 impl Queue {
-    /// Counts the first messages whose data is requested.
+    /// Counts the messages at the front of the queue whose data is completely requested.
     fn count_asked(&mut self) {
         let rest = self.jobs.iter().skip(self.asked);
         self.asked += rest.take_while(|job| job.stream.is_asked()).count();
@@ -94,7 +95,7 @@ impl Messages {
         self.mark(number);
     }
 
-    /// Marks what a queue can do, after any change of its messages.
+    /// Updates the counts and sets for a queue, after a change of its messages.
     fn mark(&mut self, number: usize) {
         self.queues[number].count_asked();
         let abilities = self.abilities(number);
@@ -110,7 +111,7 @@ impl Messages {
         }
     }
 
-    /// Whether a queue is busy, wanting, ready and short.
+    /// Whether a queue belongs to the sets `busy`, `wanting`, `ready` and `short`.
     fn abilities(&self, number: usize) -> [bool; 4] {
         let queue = &self.queues[number];
         let first = queue.jobs.front();
@@ -124,7 +125,7 @@ impl Messages {
         ]
     }
 
-    /// Whether counts and marks are what a look at every message finds.
+    /// Whether the counts and the sets agree with the messages.
     fn is_up_to_date(&self) -> bool {
         self.queues.iter().enumerate().all(|(number, queue)| {
             let asked = queue.jobs.iter().take_while(|job| job.stream.is_asked());
@@ -150,15 +151,15 @@ impl Messages {
         Some(job)
     }
 
-    /// The next queue in round-robin order whose oldest message `may` be continued, of those whose next packet has all its data, or some
-    /// data that cannot be read.
+    /// The next queue, in round-robin order, for whose oldest message `may` returns true. Only queues are considered whose next packet has all
+    /// its data, or has data that cannot be read.
     pub(super) fn next_to_pack(&self, may: impl Fn(&Job) -> bool) -> Option<usize> {
         debug_assert!(self.is_up_to_date());
         let mut in_turn = in_turn(self.ready, self.packed_last);
         in_turn.find(|queue| may(&self.queues[*queue].jobs[0]))
     }
 
-    /// Lets the oldest message of a queue that is not empty `make` the next packet.
+    /// Calls `make` with the oldest message of a queue, to make its next packet. The queue must not be empty.
     pub(super) fn begin_packet<T>(&mut self, number: usize, make: impl FnOnce(&mut Job) -> T) -> T {
         self.packed_last = number;
         let queue = &mut self.queues[number];
@@ -192,9 +193,10 @@ impl Messages {
         })
     }
 
-    /// The queue of the message with the next read request for data, if the buffer has space: the first message that needs data of the
-    /// queue that is next. Where functions take turns, each has a share of the buffer unless it is alone, because
-    /// reads of others wait behind the data that it holds. The oldest message may request a packet in any case.
+    /// The queue for the next read request, if the buffer has space. It is the next queue in turn that has a message with data to request. If
+    /// functions take turns, each has a share of the buffer, because the reads of other functions wait behind the data in it; a function that is
+    /// alone has the whole buffer. If less data than a packet is requested for the oldest message, it may request more even if the buffer is
+    /// full.
     fn next_to_read(&self, largest: u32) -> Option<usize> {
         debug_assert!(self.is_up_to_date());
         let is_alone = self.busy.count_ones() < 2;
@@ -211,8 +213,8 @@ impl Messages {
         function.min(self.queues.len() - 1)
     }
 
-    /// Handles `bytes` of request `slot` of the message with this number, and `lost` further bytes that could not be read. False if it is
-    /// not in progress.
+    /// Handles `bytes` of request `slot` of the message with this number, and `lost` more bytes that could not be read. Returns false if the
+    /// message is not in progress.
     pub(super) fn arrive(&mut self, number: u64, slot: u64, bytes: &[u8], lost: u32) -> bool {
         let found = in_turn(self.busy, self.packed_last).find_map(|queue| {
             let mut jobs = self.queues[queue].jobs.iter();
@@ -223,7 +225,7 @@ impl Messages {
         };
         let stream = &mut self.queues[queue].jobs[place].stream;
         stream.arrive(slot, bytes, lost);
-        // Of later messages nothing is marked but what is left to request.
+        // Data of later messages changes the sets only if it is lost, because no more data is requested then.
         if place == 0 || lost > 0 {
             self.mark(queue);
         }
@@ -231,7 +233,7 @@ impl Messages {
     }
 }
 
-/// The queues of a set with a bit for each, in round-robin order after the last one.
+/// The queues of a set with one bit for each, in round-robin order, beginning after queue `last`.
 fn in_turn(queues: u32, last: usize) -> impl Iterator<Item = usize> {
     let up_to_last = (2 << last) - 1;
     let later = members((queues & !up_to_last).into());
@@ -251,7 +253,7 @@ mod tests {
     use crate::nic::sending::job::Address;
     use crate::nic::sending::stream::Stream;
 
-    /// A message of a function to a buffer that the receiver chooses, with the data of these ranges.
+    /// A message of a function with the data of these ranges, for a buffer that the receiver chooses.
     fn job(number: u64, function: u8, ranges: &[(u64, u32)]) -> Job {
         let queue_pair = QueuePairId::new(0, function, 0);
         let items = ranges.iter().map(|&(address, len)| Item { address, len });
@@ -278,7 +280,7 @@ mod tests {
         }
     }
 
-    /// Packs the next packet of a queue, or removes its message if that has no more, or is lost.
+    /// Packs the next packet of a queue. Removes the oldest message if it has no more data, or if its data cannot be read.
     fn pack(messages: &mut Messages, queue: usize, largest: u32) {
         let is_over = messages.begin_packet(queue, |job| {
             if !job.is_lost() {

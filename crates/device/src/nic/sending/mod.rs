@@ -1,4 +1,4 @@
-//! The sending engine: from doorbells to descriptors, to messages, and to packets.
+//! The sending engine. It handles doorbells, reads descriptors, begins messages and makes packets.
 
 mod fetches;
 mod job;
@@ -30,18 +30,18 @@ pub(super) use job::Address;
 pub(super) struct Sender {
     fetches: Fetches,
     messages: Messages,
-    /// The messages that GETs of other processors ask for.
+    /// The messages that answer GETs of other processors, and that have not begun.
     gets: VecDeque<Job>,
-    /// Most waiting GETs, of all functions or of each.
+    /// Most waiting GETs: of all functions together or, if functions do not wait for each other, of each function.
     most_gets: usize,
     sharing: Sharing,
-    /// Largest data of a packet that fits in every buffer on its way, in bytes.
+    /// Largest data of a packet that fits into every buffer on the path of the packet, in bytes.
     largest: u32,
-    /// Whether a GET of another processor precedes an own message.
+    /// Whether a waiting GET of another processor begins before a message of this processor.
     others_turn: bool,
-    /// The time at which the engine can take the next packet of a NAP.
+    /// The time from which the engine can make the next packet of a NAP.
     nap_free_at: Time,
-    /// Number of descriptors and messages that have begun, by which the data that is read finds them.
+    /// Number of descriptors and messages that have begun. It is also the number of the last one, by which arriving data is assigned to it.
     begun: u64,
 }
 
@@ -73,7 +73,7 @@ impl Sender {
         self.fetches.is_empty() && self.messages.is_empty() && self.gets.is_empty()
     }
 
-    /// Whether the engine has a message of a flow, some of whose bytes have not left.
+    /// Whether the engine has a message of a flow with bytes that were not sent yet.
     pub(super) fn sends_flows(&self) -> bool {
         self.messages.are_of_flows()
     }
@@ -102,7 +102,7 @@ impl Sender {
             any = true;
             self.fetch(function, &bell, cx.shared);
         }
-        // A function that waits until software takes events from a ring has a fault.
+        // If a function must wait until software takes events from a ring, this is counted as a fault.
         let waits = |shared: &Shared, function, bell: &Bell| !has_room(shared, function, bell);
         while let Some(function) =
             doorbells.next_waiting(now, |one, bell| waits(cx.shared, one, bell))
@@ -150,7 +150,7 @@ impl Sender {
         }
     }
 
-    /// Begins the messages of descriptors that have arrived; GETs of others and own messages take turns.
+    /// Begins the messages of descriptors that have arrived, and the answers to GETs of other processors; both take turns.
     pub(super) fn begin_messages(&mut self, cx: &mut Context<'_>) -> bool {
         let mut any = false;
         loop {
@@ -170,7 +170,7 @@ impl Sender {
         waiting.count() < self.most_gets
     }
 
-    /// Takes a GET of another processor: a message with data from `sources` to `targets` there.
+    /// Enqueues the answer to a GET of another processor: a message with data from `sources` here for `targets` at the other processor.
     pub(super) fn take_get(&mut self, address: Address, sources: Vec<Item>, targets: Vec<Item>) {
         self.begun += 1;
         self.gets.push_back(Job {
@@ -198,7 +198,7 @@ impl Sender {
         true
     }
 
-    /// Begins the message of the first descriptor that can begin.
+    /// Begins the message of the first descriptor that can begin one.
     fn begin_own(&mut self, cx: &mut Context<'_>) -> bool {
         if self.fetches.is_empty() {
             return false;
@@ -207,7 +207,7 @@ impl Sender {
         in_turn.any(|index| self.begin_fetched(index, cx))
     }
 
-    /// Begins the message of a descriptor when enough of it has arrived.
+    /// Begins the message of a descriptor, if enough bytes of the descriptor have arrived.
     fn begin_fetched(&mut self, index: usize, cx: &mut Context<'_>) -> bool {
         let now = cx.fx.now();
         let fetch = self.fetches.get_mut(index);
@@ -225,7 +225,7 @@ impl Sender {
         self.carry_out(index, head, cx)
     }
 
-    /// Executes a descriptor. False if it must wait.
+    /// Executes a descriptor. Returns false if it must wait.
     fn carry_out(
         &mut self,
         index: usize,
@@ -264,7 +264,7 @@ impl Sender {
         let fault = if cx.shared.bus.channel_to(descriptor.destination).is_none() {
             Some(Fault::NoDestination)
         } else if is_get && !cx.shared.pairs.get(fetch.owner).has_key(descriptor.key) {
-            // The answer to a GET has the key of the request.
+            // The data that a GET requests has the same key as the GET.
             Some(Fault::Key)
         } else {
             None
@@ -319,7 +319,7 @@ impl Sender {
         self.others_turn = true;
     }
 
-    /// Makes packets of messages, as far as data has arrived and the interface to the crossbar accepts packets.
+    /// Makes packets of messages, as long as data has arrived and the interface to the crossbar accepts packets.
     pub(super) fn pack(&mut self, cx: &mut Context<'_>) -> bool {
         let largest = cx.shared.parameters.network_payload.0 as u32;
         let mut any = false;
@@ -388,7 +388,7 @@ impl Sender {
         self.end_message(queue, Some(Fault::Source), cx);
     }
 
-    /// Ends a message: the sender gets an event if it wants one, or if there was an error.
+    /// Ends the oldest message of a queue. The sender receives an event if the message requests one, or if there was an error.
     fn end_message(&mut self, queue: usize, fault: Option<Fault>, cx: &mut Context<'_>) {
         let Some(job) = self.messages.remove_oldest(queue) else {
             return;
@@ -429,7 +429,7 @@ impl Sender {
     }
 }
 
-/// Sends a GET to the other side as it is; this side has no further work with it.
+/// Sends a GET to the other side without a change. This side has no further work with the GET.
 fn send_get(address: &Address, data: &[u8], cx: &mut Context<'_>) {
     let pair = cx.shared.pairs.get_mut(address.source);
     if pair.has_kept(address.epoch) {
@@ -483,16 +483,16 @@ fn channel(job: &Job, shared: &Shared) -> u8 {
     channel.unwrap_or(0)
 }
 
-/// The virtual channel for GETs: the first one if they have none to themselves.
+/// The virtual channel for GETs: their own channel, or the first one if they have no channel of their own.
 fn channel_of_gets(shared: &Shared) -> u8 {
     shared.bus.get_channel().unwrap_or(0)
 }
 
-/// Whether the event ring of a doorbell's queue pair has space for its event.
+/// Whether the ring of sent events of a doorbell's queue pair has space for an event.
 fn has_room(shared: &Shared, function: u8, bell: &Bell) -> bool {
     let owner = QueuePairId::new(shared.processor, function, bell.pair);
     shared.pairs.get(owner).has_room_to_send()
 }
 
-/// The traffic class that leads GETs into their own virtual channel on links between controllers.
+/// The traffic class of GETs on links between controllers, if GETs have a virtual channel of their own.
 const GETS: TrafficClass = TrafficClass::new(1).expect("there are eight classes");

@@ -1,4 +1,4 @@
-//! Bytes of memory in order, although the answers to read requests arrive in any order.
+//! Bytes of memory that are read in order, although the completions of read requests arrive in any order.
 
 use std::collections::VecDeque;
 
@@ -6,17 +6,17 @@ use protocol::MemoryRequest;
 
 use crate::nic::descriptor::Item;
 
-/// A sequence of bytes to read: what was requested, and what has arrived.
+/// A sequence of bytes to read, with the ranges that are not requested yet and the data that has arrived.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stream {
     ranges: VecDeque<Item>,
-    /// Requests with data that is not in order yet, the oldest first, and the number of the first one.
+    /// The requests whose data is not completely in order yet, oldest first, and the number of the oldest one.
     slots: VecDeque<Slot>,
     first: u64,
-    /// The data in order, and the number of bytes that were taken.
+    /// The data that is in order, and the number of its bytes that were taken.
     ready: Vec<u8>,
     taken: usize,
-    /// Bytes of each request that were not taken yet, the oldest first.
+    /// The number of bytes of each request that were not taken yet, oldest first.
     held: VecDeque<u32>,
     /// The sum of `held`.
     coming: u64,
@@ -39,7 +39,7 @@ impl Stream {
         }
     }
 
-    /// Size of the next request: at most `largest`, to a multiple of `largest` and within a page; 0 if there is none.
+    /// Size of the next request: at most `largest`, up to a multiple of `largest` and within a page; 0 if all bytes were requested.
     pub(super) fn wanted(&self, largest: u32) -> u32 {
         self.ranges.front().map_or(0, |range| {
             let boundary = u64::from(largest) - range.address % u64::from(largest);
@@ -48,7 +48,7 @@ impl Stream {
         })
     }
 
-    /// Requests the next bytes, as many as [`wanted`](Self::wanted) returns; returns their range and the number of the request.
+    /// Requests the next bytes, as many as [`wanted`](Self::wanted) returns. Returns their range and the number of the request.
     pub(super) fn ask(&mut self, largest: u32) -> (Item, u64) {
         let len = self.wanted(largest);
         let range = self.ranges.front_mut().expect("a range is left to request");
@@ -75,7 +75,7 @@ impl Stream {
         self.ranges.is_empty()
     }
 
-    /// Handles `bytes` of request `number`; `lost` further bytes could not be read.
+    /// Handles `bytes` of request `number`, and `lost` more bytes that could not be read.
     pub(super) fn arrive(&mut self, number: u64, bytes: &[u8], lost: u32) {
         if lost > 0 {
             self.is_broken = true;
@@ -101,7 +101,7 @@ impl Stream {
         self.ready.len() - self.taken
     }
 
-    /// Number of requests with bytes that were not taken: each occupies a place in the reorder buffer.
+    /// Number of requests that have bytes that were not taken. Each of these requests occupies a place in the reorder buffer.
     pub(super) fn held(&self) -> u64 {
         self.held.len() as u64
     }
@@ -116,7 +116,7 @@ impl Stream {
         self.is_broken
     }
 
-    /// Whether no answer is outstanding.
+    /// Whether no request is outstanding.
     pub(super) fn is_quiet(&self) -> bool {
         self.slots.is_empty()
     }
@@ -143,7 +143,7 @@ impl Stream {
         }
     }
 
-    /// The next bytes, without taking them.
+    /// Returns the next bytes without taking them.
     pub(super) fn peek(&self, len: usize) -> Vec<u8> {
         let rest = &self.ready[self.taken..];
         rest[..len.min(rest.len())].to_vec()
