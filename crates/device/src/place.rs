@@ -1,8 +1,8 @@
-//! The functions of an endpoint by their numbers: the physical one is 0, the virtual ones follow.
+//! The functions of an endpoint by number. The physical function is function 0, and the virtual functions follow.
 
 use transaction::FunctionPlace;
 
-/// The number of the function at `place`; the physical one is 0.
+/// The number of the function at `place`; 0 for the physical function.
 pub(crate) fn number_of(place: FunctionPlace) -> usize {
     match place {
         FunctionPlace::Virtual(number) => number + 1,

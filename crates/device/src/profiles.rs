@@ -1,7 +1,7 @@
-//! Built-in profiles of devices: parameters of their ports, their cores and their engines that documents state.
+//! Built-in profiles of devices: parameters of their ports, their PCI Express cores and their engines, as documents state them.
 //!
-//! A figure that somebody has measured with a device makes no profile: it judges one. A device with fewer than three values that documents
-//! state has none.
+//! A measured value is not part of a profile; it is compared with the profile's results. A device for which documents state fewer than three
+//! values has no profile.
 
 use link::Profile;
 

@@ -9,16 +9,16 @@ use crate::leaf::one_port;
 use crate::{Endpoint, EndpointConfig, Leaf, LeafParameters, Properties};
 
 kernel::parameters! {
-    /// The parameters of a reflector; it has none of its own.
+    /// The parameters of a reflector. It has no parameters of its own.
     pub struct ReflectorParameters {}
 }
 
-/// The target of a flow's reflected writes.
+/// The address to which the writes of a flow are reflected.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
     /// The flow.
     pub flow: FlowId,
-    /// The address for its reflected writes.
+    /// The address to which its writes are reflected.
     pub address: u64,
 }
 
@@ -91,8 +91,8 @@ impl Reflector {
     }
 }
 
-/// The write `packet` reflected to `address`, with its stamp; releases `packet`. None if it does not fit in one packet at that
-/// address.
+/// Makes the write that reflects `packet` to `address`, with the same stamp, and releases `packet`. Returns none if the data does not fit into
+/// one packet at this address.
 pub(crate) fn reflected(
     packet: PacketId,
     id: FunctionId,

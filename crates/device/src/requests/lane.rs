@@ -1,4 +1,4 @@
-//! The requests of one function of a device, in their order and of any length, cut by the rules of PCI Express.
+//! The requests of one function of a device, in order. A request has any length and is divided into packets by the rules of PCI Express.
 
 use std::collections::VecDeque;
 
@@ -12,12 +12,12 @@ use super::Tags;
 use crate::Endpoint;
 use crate::endpoint::Device;
 
-/// The requests of one function. `P` is the purpose of a read, `W` that of a write.
+/// The requests of one function. `P` is the type for the purpose of a read, and `W` the type for the purpose of a write.
 #[derive(Debug)]
 pub(crate) struct Lane<P, W> {
-    /// Posted requests, oldest first, each with its place in the order of all requests.
+    /// Posted requests, oldest first, each with its number in the order of all requests.
     posted: VecDeque<(u64, Posted<W>)>,
-    /// The slots of reads and atomic operations with parts that are not sent, oldest first.
+    /// The slots of reads and atomic operations that are not completely requested, oldest first.
     to_send: VecDeque<usize>,
     /// Reads and atomic operations in progress.
     slots: Vec<Option<NonPosted<P>>>,
@@ -34,7 +34,8 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The stamp of the packet with the bytes from `at` on. The flag of the last packet of a request of a flow is that of the mark.
+    /// The stamp of the packet whose first byte is byte `at` of the request. If the request belongs to a flow, the `last` flag of its last
+    /// packet is the flag of the mark.
     fn stamp(&self, at: u64, is_last: bool) -> Stamp {
         let stamp = self.stamp;
         if stamp.flow.is_none() {
@@ -55,7 +56,7 @@ pub(crate) enum Posted<W> {
         mark: Mark,
         address: u64,
         len: u64,
-        /// The number of bytes that are sent.
+        /// The number of bytes that were sent.
         sent: u64,
     },
     Interrupt(u16),
@@ -75,21 +76,21 @@ impl<W> Posted<W> {
     }
 }
 
-/// An operation that changes a value in memory and returns it, with its operands.
+/// An atomic operation and its operands. The operation changes a value in memory and returns the previous value.
 pub(crate) type Atomic = (AtomicOperation, Vec<u8>);
 
 /// A read or an atomic operation.
 #[derive(Debug)]
 struct NonPosted<P> {
-    /// The place in the order of all requests.
+    /// The number of the request in the order of all requests.
     order: u64,
     what: P,
     mark: Mark,
     address: u64,
     len: u64,
-    /// The number of bytes that packets have asked for.
+    /// The number of bytes that were requested in packets.
     asked: u64,
-    /// The number of bytes that have come or are lost.
+    /// The number of bytes that have arrived or are lost.
     ended: u64,
     failed: Option<Failure>,
     atomic: Option<Atomic>,
@@ -120,7 +121,7 @@ impl<P, W> Lane<P, W> {
         }
     }
 
-    /// Number of posted requests that are not sent.
+    /// Number of posted requests that are not completely sent.
     pub(crate) fn posted(&self) -> usize {
         self.posted.len()
     }
@@ -130,7 +131,7 @@ impl<P, W> Lane<P, W> {
         self.slots.len() - self.free.len()
     }
 
-    /// Number of requests that are not sent, or not answered.
+    /// Number of posted requests that are not completely sent, and of reads and atomic operations that have not ended.
     pub(super) fn waiting(&self) -> usize {
         self.posted() + self.reads()
     }
@@ -143,7 +144,7 @@ impl<P, W> Lane<P, W> {
         self.posted.is_empty() && self.to_send.is_empty()
     }
 
-    /// Whether a read or an atomic operation has parts that are not sent.
+    /// Whether a read or an atomic operation is not completely requested.
     pub(super) fn has_to_read(&self) -> bool {
         !self.to_send.is_empty()
     }
@@ -183,14 +184,14 @@ impl<P, W> Lane<P, W> {
         self.posted.push_back((order, posted));
     }
 
-    /// Whether the next posted request is a write; none without a posted request.
+    /// Whether the next posted request is a write; none if there is no posted request.
     pub(crate) fn next_is_write(&self) -> Option<bool> {
         let (_, posted) = self.posted.front()?;
         Some(matches!(posted, Posted::Write { .. }))
     }
 
-    /// The place in the order, and the class, of the next posted request that may be sent. Error messages need no bus mastering (PCIe Base 7.5.1.1.3), and
-    /// wait for earlier writes.
+    /// The number in the order of all requests, and the traffic class, of the next posted request, if it may be sent. Error messages do not need
+    /// Bus Master Enable (PCIe Base 7.5.1.1.3), and wait for earlier writes.
     pub(super) fn next_post(
         &self,
         place: FunctionPlace,
@@ -206,8 +207,8 @@ impl<P, W> Lane<P, W> {
         Some((*order, class))
     }
 
-    /// The place in the order, and the class, of the next read or atomic operation that may be sent, if it gets a tag, and its next range. It
-    /// overtakes no posted request (PCIe Base 2.4.1).
+    /// The next read or atomic operation, if it may be sent: its number in the order of all requests, its traffic class, and its next range. It
+    /// still needs a tag. It does not pass posted requests (PCIe Base 2.4.1).
     pub(crate) fn next_read(
         &self,
         place: FunctionPlace,
@@ -220,8 +221,8 @@ impl<P, W> Lane<P, W> {
         may_send.then(|| (one.order, one.mark.class, one.next_range(endpoint)))
     }
 
-    /// Sends the next packet, with this purpose, of the oldest read or atomic operation. An atomic operation without permission is not sent,
-    /// and fails (PCIe Base 7.5.3.16).
+    /// Sends the next packet of the oldest read or atomic operation; `purpose` makes the purpose of its tag. If atomic operations are not
+    /// enabled, an atomic operation is not sent and fails (PCIe Base 7.5.3.16).
     pub(crate) fn send_read<C: Device, Q: Copy>(
         &mut self,
         place: FunctionPlace,
@@ -267,8 +268,8 @@ impl<P, W> Lane<P, W> {
         None
     }
 
-    /// Sends the next packet of the oldest posted request. `fill` puts the bytes of a write from an offset on into a packet; they may come
-    /// from the memory behind BAR 0. Returns a write whose last packet this was.
+    /// Sends the next packet of the oldest posted request. `fill` copies the bytes of a write, from an offset on, into a packet; it may use the
+    /// memory behind BAR 0. Returns the purpose of a write whose last packet this was.
     pub(crate) fn send_posted<C: Device>(
         &mut self,
         place: FunctionPlace,
@@ -319,8 +320,8 @@ impl<P, W> Lane<P, W> {
         }
     }
 
-    /// Takes a part that has come, whose bytes `keep` gets with their offset in the request, or that is lost. Returns the request if it has
-    /// ended. Nothing more is asked for of a request that has failed.
+    /// Handles a part of a request. If its data has arrived, `keep` gets the bytes and their offset in the request; otherwise the request has
+    /// failed, and no more of it is requested. Returns the request if it has ended.
     pub(crate) fn take(
         &mut self,
         part: &AnsweredPart<Part>,
@@ -343,8 +344,8 @@ impl<P, W> Lane<P, W> {
         self.end(slot)
     }
 
-    /// Ends the request in this slot if it is over. A request that has failed ends when none of its packets is outstanding, even if not all
-    /// of it was asked for.
+    /// Ends the request in this slot if all its bytes have arrived or are lost. A failed request ends when none of its packets is outstanding,
+    /// even if it was not completely requested.
     fn end(&mut self, slot: usize) -> Option<Ended<P>> {
         let is_over = |one: &mut NonPosted<P>| {
             one.ended == one.len || one.failed.is_some() && one.ended == one.asked
@@ -358,14 +359,14 @@ impl<P, W> Lane<P, W> {
         })
     }
 
-    /// The purpose of the request to which a part belongs.
+    /// The purpose of the request that contains a part.
     pub(super) fn of(&self, part: &Part) -> Option<&P> {
         self.slots[part.slot].as_ref().map(|one| &one.what)
     }
 }
 
 impl<P> NonPosted<P> {
-    /// The address and the length of the next packet.
+    /// The address and the length of the next packet of the request.
     fn next_range(&self, endpoint: &Endpoint) -> (u64, u32) {
         let (address, left) = (self.address + self.asked, self.len - self.asked);
         let largest = match self.atomic {

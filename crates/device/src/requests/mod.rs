@@ -1,7 +1,8 @@
-//! The requests of a device: their order, their packets, their tags, and what becomes of them.
+//! The requests of a device: their order, their packets, their tags and their ends.
 //!
-//! A device makes reads, writes and atomic operations of any length. They leave in order as far as PCI Express demands it: functions do
-//! not wait for each other, and reads take turns with posted requests. An engine that decides about each request uses [`Lane`], one that decides about each packet [`Tags`].
+//! A device makes reads, writes and atomic operations of any length. They are sent in order as far as PCI Express requires it: functions do not
+//! wait for each other, and reads take turns with posted requests. An engine that decides about each request uses [`Lane`]; an engine that
+//! decides about each packet uses [`Tags`].
 
 mod lane;
 mod tags;
@@ -18,7 +19,8 @@ use crate::place::{number_of, place_of};
 pub(crate) use lane::{Atomic, Ended, Lane, Mark, Part, Posted};
 pub(crate) use tags::Tags;
 
-/// The requests of a device. `P` is the purpose of a read or an atomic operation, `W` that of a write; both come back with its end.
+/// The requests of a device. `P` is the type for the purpose of a read or an atomic operation, and `W` the type for the purpose of a write. The
+/// end of a request returns its purpose.
 #[derive(Debug)]
 pub(crate) struct Requests<P, W> {
     /// A queue of requests for each function, the physical function first.
@@ -26,11 +28,11 @@ pub(crate) struct Requests<P, W> {
     tags: Tags<Part>,
     /// Number of requests so far.
     count: u64,
-    /// Whether the next packet is a non-posted request, if there is one: they take turns with posted ones.
+    /// Whether the next packet is a non-posted request, if there is one. Non-posted requests take turns with posted requests.
     is_turn_of_reads: bool,
 }
 
-/// The outcome of an attempt to send a packet.
+/// The result of an attempt to send a packet.
 #[derive(Debug)]
 pub(crate) enum Sent<P, W> {
     /// No packet may be sent.
@@ -39,12 +41,12 @@ pub(crate) enum Sent<P, W> {
     Packet,
     /// The last packet of a write was sent.
     Write(W),
-    /// A request has ended without a packet.
+    /// A read or an atomic operation has ended without a packet.
     Ended(Ended<P>),
 }
 
 impl<P, W> Requests<P, W> {
-    /// No requests yet, of a device with this endpoint.
+    /// The requests of a device with this endpoint; there are none at first.
     pub(crate) fn new(limits: OutstandingLimits, endpoint: &Endpoint) -> Self {
         Requests {
             lanes: vec![Lane::new()],
@@ -88,7 +90,7 @@ impl<P, W> Requests<P, W> {
         self.lanes.iter().all(Lane::is_sent)
     }
 
-    /// Number of requests that are not sent, or not answered.
+    /// Number of posted requests that are not completely sent, and of reads and atomic operations that have not ended.
     pub(crate) fn waiting(&self) -> usize {
         self.lanes.iter().map(Lane::waiting).sum()
     }
@@ -97,7 +99,7 @@ impl<P, W> Requests<P, W> {
         self.lanes.iter().map(Lane::bytes).sum()
     }
 
-    /// The state of the engine, which waits for tags if no function with a read to send has a free one.
+    /// The state of the engine. It waits for tags if no function that has a read to send has a free tag.
     pub(crate) fn engine(&self, now: Time) -> Why {
         let lanes = self.lanes.iter().enumerate();
         let mut to_read = lanes.filter(|(_, lane)| lane.has_to_read()).peekable();
@@ -112,8 +114,8 @@ impl<P, W> Requests<P, W> {
         }
     }
 
-    /// Sends a packet, if one may be sent. `fill` puts the bytes of a write from an offset on into a packet; they may come from the memory
-    /// behind BAR 0.
+    /// Sends a packet, if one may be sent. `fill` copies the bytes of a write, from an offset on, into a packet; it may use the memory behind
+    /// BAR 0.
     pub(crate) fn send<C: Device>(
         &mut self,
         endpoint: &mut Endpoint,
@@ -169,8 +171,8 @@ impl<P, W> Requests<P, W> {
         written.map_or(Sent::Packet, Sent::Write)
     }
 
-    /// Takes a completion. `keep` gets its bytes, with their offset in the request, and the memory behind BAR 0. Returns the request if it
-    /// has ended.
+    /// Handles a completion. `keep` gets its bytes, their offset in the request, and the memory behind BAR 0. Returns the request if it has
+    /// ended.
     pub(crate) fn take<C: Device>(
         &mut self,
         packet: PacketId,
@@ -191,8 +193,8 @@ impl<P, W> Requests<P, W> {
         ended
     }
 
-    /// Removes parts of requests that have timed out until a request has ended, which is returned. Each part is reported, for the flow of its
-    /// request if it has one.
+    /// Removes parts of requests that have timed out, until a request has ended, and returns this request. Each part is reported, for the flow
+    /// of its request if there is one.
     pub(crate) fn give_up<C: Device>(
         &mut self,
         flow: impl Fn(&P) -> Option<FlowId>,
@@ -211,12 +213,12 @@ impl<P, W> Requests<P, W> {
         }
     }
 
-    /// The next time at which a request times out, or a tag that may be needed leaves its quarantine.
+    /// The next time at which a request times out, or at which a tag that may be needed leaves its quarantine.
     pub(crate) fn deadline(&mut self, now: Time) -> Time {
         self.tags.next_change(now)
     }
 
-    /// Drops all requests of some functions. Their tags rest.
+    /// Drops all requests of the functions that `is_forgotten` selects. The tags of outstanding requests go into quarantine.
     pub(crate) fn forget(&mut self, is_forgotten: impl Fn(FunctionPlace) -> bool) {
         for (number, lane) in self.lanes.iter_mut().enumerate() {
             if is_forgotten(place_of(number)) {

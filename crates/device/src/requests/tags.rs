@@ -1,5 +1,5 @@
-//! The tags of a device's requests, and their answers. The tags of each function are its own, because a tag belongs to a Requester ID (PCIe
-//! Base 2.2.6.2).
+//! The tags and the outstanding requests of a device. Each function has its own tags, because a tag belongs to a Requester ID (PCIe Base
+//! 2.2.6.2).
 
 use kernel::{Effects, Time};
 use packet::{FlowId, PacketId, Packets, Refusal, Stamp};
@@ -10,7 +10,8 @@ use crate::Endpoint;
 use crate::endpoint::Device;
 use crate::place::{number_of, place_of};
 
-/// The outstanding requests of each function that has existed, the physical one first. `P` is the purpose of a request.
+/// The outstanding requests of each function that has existed. The first function is the physical one. `P` is the type for the purpose of a
+/// request.
 #[derive(Clone, Debug)]
 pub(crate) struct Tags<P> {
     limits: OutstandingLimits,
@@ -26,7 +27,7 @@ impl<P: Copy> Tags<P> {
         tags
     }
 
-    /// Applies the registers. The tags of functions that are gone stay, since completions may still arrive.
+    /// Applies the configuration registers. The tags of functions that do not exist any more are kept, because completions may still arrive.
     pub(crate) fn apply_registers(&mut self, endpoint: &Endpoint) {
         let there = 1 + endpoint.functions().virtual_places().count();
         if there > self.functions.len() {
@@ -43,17 +44,17 @@ impl<P: Copy> Tags<P> {
         self.functions.get_mut(number_of(place))
     }
 
-    /// Whether the function has a free tag.
+    /// Whether the function at `place` has a free tag.
     pub(crate) fn is_open(&self, place: FunctionPlace, now: Time) -> bool {
         self.has(place, |one| one.is_open(now))
     }
 
-    /// Whether the function has a free tag, and space for the completions of a request for `len` bytes at `address`.
+    /// Whether the function at `place` has a free tag, and space for the completions of a request for `len` bytes at `address`.
     pub(crate) fn fits(&self, place: FunctionPlace, (address, len): (u64, u32), now: Time) -> bool {
         self.has(place, |one| one.fits(address, len, now))
     }
 
-    /// Whether the function has a free tag, and space for the completions of a request for `len` bytes at any address.
+    /// Whether the function at `place` has a free tag, and space for the completions of a request for `len` bytes at any address.
     pub(crate) fn fits_anywhere(&self, place: FunctionPlace, len: u32, now: Time) -> bool {
         self.has(place, |one| one.fits_anywhere(len, now))
     }
@@ -62,7 +63,7 @@ impl<P: Copy> Tags<P> {
         self.functions.get(number_of(place)).is_some_and(what)
     }
 
-    /// The read request of a function for a range of addresses, which must [fit](Self::fits) and be within a page.
+    /// Makes the read request of a function for a range of addresses, which must [fit](Self::fits) and be within a page.
     pub(crate) fn read(
         &mut self,
         what: P,
@@ -75,7 +76,7 @@ impl<P: Copy> Tags<P> {
         of_function.read(what, (endpoint.id_of(place), range), marks, at)
     }
 
-    /// The part of a request that a completion answers. Refuses an unexpected completion.
+    /// The part of a request to which a completion belongs. An unexpected completion is refused.
     pub(crate) fn take<C: Device>(
         &mut self,
         packet: PacketId,
@@ -91,7 +92,7 @@ impl<P: Copy> Tags<P> {
         part
     }
 
-    /// The next time at which a request times out, or a tag that may be needed leaves its quarantine.
+    /// The next time at which a request times out, or at which a tag that may be needed leaves its quarantine.
     pub(crate) fn next_change(&mut self, now: Time) -> Time {
         let all = self.functions.iter_mut();
         all.map(|one| one.next_change(now))
@@ -99,7 +100,7 @@ impl<P: Copy> Tags<P> {
             .unwrap_or(Time::NEVER)
     }
 
-    /// Removes a request that has timed out, and reports that, for its flow if it has one.
+    /// Removes a part of a request that has timed out, and reports it, for its flow if there is one.
     pub(crate) fn give_up<C: Device>(
         &mut self,
         flow: impl FnOnce(FunctionPlace, &P) -> Option<FlowId>,
@@ -115,7 +116,7 @@ impl<P: Copy> Tags<P> {
         Some((place, part))
     }
 
-    /// Removes the requests of some functions, whose tags rest.
+    /// Removes the requests of the functions that `is_forgotten` selects. Their tags go into quarantine.
     pub(crate) fn forget(&mut self, is_forgotten: impl Fn(FunctionPlace) -> bool) {
         for (number, one) in self.functions.iter_mut().enumerate() {
             one.forget(|_| is_forgotten(place_of(number)));

@@ -45,11 +45,11 @@ impl Fixture {
         self.requests.post(place, write);
     }
 
-    /// Sends a packet; returns its requester, whether it is a write, its address, and its tag.
+    /// Sends a packet. Returns its requester ID, whether it is a write, its address, and its tag.
     fn send(&mut self) -> Option<(FunctionId, bool, u64, Tag)> {
         let mut fx = self.world.effects::<Dma>(ComponentId(0));
         let before = fx.store().in_use();
-        // The packet that is made next.
+        // The ID that the next packet will have.
         let packet = fx.store().claim();
         fx.store().release(packet);
         self.requests
@@ -64,14 +64,14 @@ impl Fixture {
         }
     }
 
-    /// The addresses of the packets that are sent now, each with whether it is a write.
+    /// Sends all packets that may be sent now. Returns the address of each, and whether it is a write.
     fn sent(&mut self) -> Vec<(bool, u64)> {
         let all = std::iter::from_fn(|| self.send());
         all.map(|(_, is_write, address, _)| (is_write, address))
             .collect()
     }
 
-    /// A part of the request with this tag is answered: `len` bytes of `left`, or none. Returns the request if it has ended.
+    /// Handles a completion for this tag with `len` of the `left` bytes, or with an error status. Returns the request if it has ended.
     fn answer(&mut self, tag: Tag, status: Status, (len, left): (u16, u16)) -> Option<Ended<char>> {
         let completion = Completion {
             completer: FunctionId(0),

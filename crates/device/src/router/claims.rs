@@ -1,15 +1,15 @@
-//! Claims of waiting packets to far space, so that no packet waits for ever while packets of other queues leave.
+//! Claims for space at the far end of a fibre, so that no packet waits for ever while packets of other queues leave.
 //!
-//! A packet leaves when the far buffer of its channel has space for all of it, and the buffer for retransmission, too. If the crossbar gave
-//! each freed space to the next packet that fits, smaller packets, or packets whose turn comes while the space is there, could keep a packet
-//! waiting for ever. Therefore the first packet that lacks space in its turn claims its channel, as an allocator of virtual channels gives a
-//! channel to one input: no other packet leaves on this channel before it. Once the far space is there, the packet is the next of its fibre
+//! A packet leaves when the buffer of its channel at the far end has space for all of it, and the retransmission buffer has space too. If the
+//! crossbar gave each freed space to the next packet that fits, a packet could wait for ever, because smaller packets or packets of other turns
+//! would use the space. Therefore a packet that lacks space in its turn claims its channel, as an allocator of virtual channels assigns a
+//! channel to one input: no other packet leaves on this channel before it. Once the far end has space, the packet is the next one of its fibre
 //! and of its input.
 //!
-//! Claims cause no deadlock. A packet claims its [escape channel](Exits::escape) alone, and as soon as it has the far space, it waits only
-//! for packets that are passing and for acknowledgements. All of these end whatever else waits. Before that, a packet that waits for
-//! another packet's claim waits for space in the same far buffer as without the claim: no channel depends on a channel on which it did not
-//! depend before. So an order of the escape channels without a circle stays one without a circle (dimension order, dateline, tables).
+//! Claims cause no deadlock. A packet claims only its [escape channel](Exits::escape). As soon as the far end has space, the packet waits only
+//! for packets that are in transmission, and for acknowledgements; both end in any case. Before that, a packet that waits for the claim of
+//! another packet waits for space in the same far buffer as it would without the claim, so no channel depends on a channel on which it did not
+//! depend without claims. If the escape channels had an order without a cycle (dimension order, dateline, tables), they still have it.
 
 use std::ops::ControlFlow;
 
@@ -19,8 +19,8 @@ use super::crossbar::Exits;
 use super::{FIRST_FIBRE, OWN, Router};
 
 impl Router {
-    /// The packet with a claim that leaves next by `output`, if its space is there; no packet at all if it waits for space in the buffer
-    /// for retransmission, which packets of all channels share. A packet that waits for its input reserves the input.
+    /// The packet with a claim that leaves next by `output`, if the far end has space for it. If it waits for space in the retransmission
+    /// buffer, no packet leaves, because packets of all channels share this buffer. If it waits for its input, it reserves the input.
     pub(super) fn next_claimed(
         &mut self,
         output: usize,
@@ -51,7 +51,7 @@ impl Router {
         ControlFlow::Continue(())
     }
 
-    /// Whether the path of queue `number` into the crossbar is free for it.
+    /// Whether queue `number` can use its path into the crossbar now.
     pub(super) fn has_path(&mut self, number: u32, now: Time) -> bool {
         let (input, queue) = self.place(number);
         let reserved = self.inputs[input].reserved;
@@ -63,14 +63,15 @@ impl Router {
         input == OWN && self.is_wide
     }
 
-    /// The channels of an output that other queues than `number` claim.
+    /// The channels of an output that queues other than `number` have claimed.
     pub(super) fn claimed_channels(&self, output: usize, number: u32) -> u8 {
         members(self.outputs[output].claims & !(1 << number))
             .filter_map(|other| self.wanted(output, other))
             .fold(0, |channels, (channel, _)| channels | 1 << channel)
     }
 
-    /// Lets the first packet of queue `number`, which is in its turn, claim its channel if it lacks space and nobody has claimed the channel.
+    /// Claims a channel for the first packet of queue `number`, whose turn it is, if the packet lacks space and no other queue has claimed the
+    /// channel.
     pub(super) fn claim(&mut self, output: usize, number: u32) {
         let Some((own, cycles)) = self.wanted(output, number) else {
             return;
@@ -88,7 +89,7 @@ impl Router {
         }
     }
 
-    /// The escape channel of the first packet of queue `number`, if it is one of `output`, and the packet's length in cycles.
+    /// The escape channel and the length in cycles of the first packet of queue `number`, if the escape channel is one of `output`.
     fn wanted(&self, output: usize, number: u32) -> Option<(u8, u32)> {
         let queue = &self.queues[number as usize];
         let (escape, channel) = queue.exits?.escape()?;
@@ -96,8 +97,8 @@ impl Router {
         (escape == output).then_some((channel, first.cycles))
     }
 
-    /// Withdraws the requests and the claim of the first packet of queue `number`. Packets that waited for the claim are considered again
-    /// when far space is freed, because the claimed channel lacks space.
+    /// Withdraws the requests and the claim of the first packet of queue `number`. Packets that waited for the claim are considered again when
+    /// the far end frees space, because the claimed channel had no space.
     pub(super) fn withdraw(&mut self, number: usize) {
         let exits = self.queues[number].exits.take();
         for output in exits.into_iter().flat_map(Exits::outputs) {

@@ -1,4 +1,4 @@
-//! The middle of a router: packets wait at their input until an output takes them.
+//! The crossbar of a router. Packets wait at their input until an output accepts them.
 
 use std::collections::VecDeque;
 
@@ -12,13 +12,13 @@ use super::{FIRST_FIBRE, TO_PCIE, TO_USER};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) packet: PacketId,
-    /// Its length in cycles, in the buffer of its input.
+    /// Length of the packet in cycles, in the buffer of its input.
     pub(super) cycles: u32,
-    /// The time at which it may be forwarded.
+    /// The time from which the packet may be forwarded.
     pub(super) ready: Time,
-    /// The time at which its last part has arrived.
+    /// The time at which the last part of the packet has arrived.
     pub(super) complete: Time,
-    /// The time at which its transaction began.
+    /// The time at which the transaction of the packet began.
     pub(super) born: Time,
     pub(super) damaged: bool,
 }
@@ -39,30 +39,30 @@ kernel::choices! {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     pub(super) entries: VecDeque<Entry>,
-    /// Length of its packets together, in cycles.
+    /// Length of all packets of the queue together, in cycles.
     pub(super) cycles: u32,
-    /// The outputs that its first packet may take, once it has requested them.
+    /// The outputs that the first packet of the queue may take, once it has requested them.
     pub(super) exits: Option<Exits>,
-    /// The time at which its own path into the crossbar is free, if it has one.
+    /// The time from which the queue's own path into the crossbar is free, if it has one.
     pub(super) free_at: Time,
-    /// The first packet is not considered before this time.
+    /// The time before which the first packet of the queue is not considered.
     pub(super) rests_until: Time,
 }
 
 /// The outputs for the first packet of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Exits {
-    /// The user logic.
+    /// The output to the user logic.
     User,
-    /// PCI Express.
+    /// The output to PCI Express.
     Pcie,
-    /// These fibres; the packet takes one.
+    /// The outputs to these fibres; the packet takes one of them.
     On(Hops),
 }
 
 impl Exits {
-    /// The output and the virtual channel of the route that the network keeps free of circles: the packet can always wait for this channel.
-    /// It is the only channel of a packet without adaptive routing.
+    /// The output and the virtual channel of the route on which channels never depend on each other in a cycle. The packet can always wait for
+    /// this channel. A packet without adaptive routing has no other channel.
     pub(super) fn escape(self) -> Option<(usize, u8)> {
         let Exits::On(hops) = self else {
             return None;
@@ -86,31 +86,31 @@ impl Exits {
     }
 }
 
-/// An input: its queues share a path into the crossbar, which each packet occupies for its length.
+/// An input. Its queues share a path into the crossbar. Each packet occupies the path for its length.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Input {
     pub(super) free_at: Time,
     pub(super) wake: WakeUp,
-    /// The queue of the input that alone may use the path: its first packet has a claim, and the space that it claimed is there.
+    /// The only queue of the input that may use the path, because its first packet has a claim and the claimed space is free.
     pub(super) reserved: Option<usize>,
-    /// The queue after the one that was served last, which is the first to try when the path is free again.
+    /// The queue that is tried first when the path is free again: the one after the queue that was served last.
     pub(super) next: usize,
 }
 
-/// An output, with the queues that request it, one bit each.
+/// An output, with the set of queues that request it, one bit for each.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Output {
     pub(super) asked: u64,
-    /// The queues whose first packet claims its channel, one bit each.
+    /// The queues whose first packet has claimed its channel, as a set with one bit for each.
     pub(super) claims: u64,
-    /// The queue after the one that was served last, where round robin begins.
+    /// The queue at which round robin begins: the one after the queue that was served last.
     next: u32,
     pub(super) free_at: Time,
     pub(super) wake: WakeUp,
 }
 
 impl Output {
-    /// The queues that request the output, in round-robin order; the queues of `later` come after all others.
+    /// The queues that request the output, in round-robin order. The queues in `later` follow after all others.
     pub(super) fn in_turn(&self, later: u64) -> impl Iterator<Item = u32> + use<> {
         let next = self.next;
         let first = members((self.asked & !later).rotate_right(next));
@@ -118,7 +118,7 @@ impl Output {
         first.chain(last).map(move |bit| (bit + next) % u64::BITS)
     }
 
-    /// Removes the request of a queue and its claim.
+    /// Removes the request and the claim of a queue.
     pub(super) fn withdraw(&mut self, queue: usize) {
         self.asked &= !(1 << queue);
         self.claims &= !(1 << queue);

@@ -1,4 +1,4 @@
-//! The local side of a router: packets that enter the network here, and packets that leave it.
+//! The local side of a router: packets of its own node that enter the network, and packets that leave the network at this node.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub(super) struct Local {
     window: Window,
     targets: Vec<u64>,
     patterns: Arc<[Pattern]>,
-    /// The requester with the flows of the user logic; their addresses are addresses of the network.
+    /// The requester that has the flows of the user logic. The addresses of the flows are network addresses.
     pub(super) source: Requester,
-    /// The flows have nothing to send before this time.
+    /// The time before which the flows have no packet to send.
     source_due: Time,
-    /// The node's programs in collectives.
+    /// The programs of the node in collective operations.
     programs: Vec<Running>,
-    /// A packet of a flow or program with a full queue.
+    /// A packet of a flow or a program, and its queue, which was full when the packet was made.
     held: Option<(usize, Entry)>,
     /// Number of packets that the crossbar takes from the node, or gives to it, in the time of one packet of a fibre.
     width: u32,
@@ -41,9 +41,9 @@ pub(super) struct Local {
     cycle: Span,
     lanes: u32,
     packet_size: u32,
-    /// Packets that leave by PCI Express, with the time at which the last part of each is here.
+    /// Packets that leave by PCI Express. For each, the time at which its last part has arrived.
     leaving: VecDeque<(Time, PacketId)>,
-    /// TLPs made from packets that leave.
+    /// The TLPs that were made from packets that leave by PCI Express.
     tlps: VecDeque<PacketId>,
 }
 
@@ -89,7 +89,7 @@ impl Local {
         aurora::cycles(packets[packet].route().frame_len.into(), self.lanes)
     }
 
-    /// The network address, the node and the port of a write to the window, which begins at `base`.
+    /// The network address, the node and the port to which a write to the window is sent. The window begins at `base`.
     fn in_window(&self, header: &Header, base: u64) -> Option<(u64, u16, u8)> {
         let Kind::MemoryWrite(request) = &header.kind else {
             return None;
@@ -103,7 +103,7 @@ impl Local {
 leaf::has_endpoint!(Router);
 
 impl Leaf for Router {
-    /// The requester of the user logic; its flows have addresses of the network.
+    /// The requester of the user logic. The addresses of its flows are network addresses.
     fn requester(&self, function: u8) -> Option<&Requester> {
         (function == 0).then_some(&self.local.source)
     }
@@ -118,8 +118,8 @@ impl Leaf for Router {
         true
     }
 
-    /// Packets that leave by PCI Express are lost. The user logic, the queues and the fibres of the network are no part of the function:
-    /// they go on.
+    /// Drops the packets that leave by PCI Express. The user logic, the queues and the fibres of the network do not belong to the function, so
+    /// they continue.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if place != FunctionPlace::Own {
             return;
@@ -131,7 +131,7 @@ impl Leaf for Router {
         }
     }
 
-    /// Handles packets from PCI Express and from the user logic, and sends packets that leave.
+    /// Handles packets from PCI Express, makes packets of the user logic, and sends packets that leave the network.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.take_in(fx);
         self.make(fx);
@@ -140,19 +140,20 @@ impl Leaf for Router {
 }
 
 impl Router {
-    /// Adds the node's program in a collective.
+    /// Adds the node's program in a collective operation.
     pub fn add_program(&mut self, program: Program) {
         self.local.programs.push(Running::new(program));
     }
 
-    /// Runs the local side after an event in the network, if a packet of the node itself has left its queue.
+    /// Runs the local side after an event of the network, if a packet of the node has left its queue and freed space.
     pub(super) fn run_on(&mut self, fx: &mut Effects<'_, Self>) {
         if std::mem::take(&mut self.has_room) {
             leaf::run(self, fx);
         }
     }
 
-    /// Takes packets from PCI Express while their queues have space; others wait in the core's buffer and hold its credit.
+    /// Takes packets from PCI Express as long as their queues have space. Other packets occupy the receive buffer of the PCI Express core, so
+    /// that their credit is not returned.
     fn take_in(&mut self, fx: &mut Effects<'_, Self>) {
         while let Some(header) = self.endpoint.front(fx) {
             let target = self.local.in_window(&header, self.endpoint.base_of(2));
@@ -192,7 +193,7 @@ impl Router {
         }
     }
 
-    /// The queue into the crossbar for packets to a node: by the first fibre on the route, modulo the number of queues.
+    /// The number of the queue into the crossbar for packets to a node: the number of the first fibre on the route, modulo the number of queues.
     fn queue_to(&self, destination: u16) -> usize {
         if destination == self.node {
             return 0;
@@ -215,7 +216,7 @@ impl Router {
         }
     }
 
-    /// Creates packets of the user logic while their queues have space.
+    /// Makes packets of the user logic as long as their queues have space.
     fn make(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             if let Some((queue, entry)) = self.local.held {
@@ -270,7 +271,7 @@ impl Router {
         }
     }
 
-    /// Advances the programs until one has a packet to send; false if none can continue.
+    /// Advances the programs until one of them has a packet to send. Returns false if no program has one.
     fn work(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let (now, largest) = (fx.now(), self.local.packet_size);
         for index in 0..self.local.programs.len() {
@@ -302,7 +303,7 @@ impl Router {
         false
     }
 
-    /// Destination node and port of a packet of the user logic.
+    /// The destination node and port of a packet of the user logic.
     fn address(&self, packet: PacketId, fx: &mut Effects<'_, Self>) -> Option<(u16, u8)> {
         match &fx.store()[packet].header().kind {
             Kind::MemoryWrite(request) => self.local.window.locate(request.first_byte()),
@@ -310,18 +311,18 @@ impl Router {
         }
     }
 
-    /// Sends TLPs by PCI Express.
+    /// Sends packets that leave the network by PCI Express, as TLPs.
     fn hand_out(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some((_, packet)) = self.local.leaving.pop_front_if(|(due, _)| *due <= now) {
             self.unwrap(packet, fx);
         }
         if let Some((due, _)) = self.local.leaving.front() {
-            // The last scheduled wake-up may be for an earlier packet.
+            // The wake-up that was scheduled last may be for an earlier packet.
             self.endpoint.wake_engine(*due, fx);
         }
         if self.endpoint.link().has_failed(now) {
-            // Packets to a link that is down are dropped, so that they do not block the network.
+            // While the link is down, packets for it are dropped, so that they do not block the network.
             for packet in std::mem::take(&mut self.local.tlps) {
                 lose(packet, Refusal::InReset, fx);
             }
@@ -338,14 +339,14 @@ impl Router {
         self.let_out(fx);
     }
 
-    /// Lets a waiting packet leave by PCI Express when earlier ones have left.
+    /// Serves the output to PCI Express if packets wait for it and it accepts a packet.
     fn let_out(&mut self, fx: &mut Effects<'_, Self>) {
         if self.outputs[TO_PCIE].asked != 0 && self.takes_tlps() {
             self.serve(TO_PCIE, fx);
         }
     }
 
-    /// Whether a packet may leave by PCI Express: few earlier ones are waiting.
+    /// Whether another packet may leave by PCI Express, because few earlier packets wait there.
     pub(super) fn takes_tlps(&self) -> bool {
         self.local.leaving.len() < AT_THE_EXIT && self.local.tlps.is_empty()
     }
@@ -362,7 +363,7 @@ impl Router {
         }
     }
 
-    /// Takes a packet that leaves the network here; returns how long it occupies its path through the crossbar.
+    /// Handles a packet that leaves the network at this node. Returns the time for which it occupies its path through the crossbar.
     pub(super) fn leave(
         &mut self,
         output: usize,
@@ -390,7 +391,7 @@ impl Router {
         length
     }
 
-    /// Writes a packet to the memory of the user logic; all of it has arrived at `done`.
+    /// Writes a packet to the memory of the user logic. The packet has completely arrived at `done`.
     fn deliver(&mut self, entry: Entry, done: Time, fx: &mut Effects<'_, Self>) {
         let base = self.local.window.base(self.node, USER);
         let content = &fx.store()[entry.packet];
@@ -421,7 +422,7 @@ impl Router {
         }
     }
 
-    /// Divides a packet that leaves by PCI Express into TLPs, as large as this port may send.
+    /// Divides a packet that leaves by PCI Express into TLPs of the largest size that this port may send.
     fn unwrap(&mut self, packet: PacketId, fx: &mut Effects<'_, Self>) {
         let content = &fx.store()[packet];
         let port = content.route().port;
@@ -445,5 +446,5 @@ impl Router {
     }
 }
 
-/// Most packets on the way to PCI Express: one for each fibre of a usual router.
+/// Most packets that wait to leave by PCI Express: one for each fibre of a usual router.
 const AT_THE_EXIT: usize = 4;

@@ -1,9 +1,9 @@
 //! A router: a PCI Express endpoint on one side, optical ports on the other, and user logic of its own.
 //!
-//! A write to its window (BAR 2), or from the user logic, goes through the network to the node of the address. There it is written
-//! to the memory of the user logic (BAR 0), or leaves by PCI Express to the address that the node's driver has set. Packets wait at
-//! their input, in the buffer of their virtual channel, until the crossbar forwards them: cut-through, one packet at a time from
-//! each input and to each output.
+//! A write to the router's window (BAR 2), or a write of the user logic, is sent through the network to the node of its address. This node
+//! writes the data to the memory of its user logic (BAR 0), or sends it by PCI Express to the address that its driver has set. Packets wait at
+//! their input, in the buffer of their virtual channel, until the crossbar forwards them: cut-through, one packet at a time from each input and
+//! to each output.
 
 mod claims;
 mod crossbar;
@@ -38,19 +38,19 @@ pub use window::{PORTS, USER, Window};
 /// The configuration of a router.
 #[derive(Clone, Debug)]
 pub struct RouterConfig {
-    /// Its PCI Express core.
+    /// The configuration of the PCI Express core.
     pub endpoint: EndpointConfig,
-    /// Its parameters.
+    /// The parameters of the router.
     pub parameters: RouterParameters,
-    /// Its optical ports; none where no fibre is connected.
+    /// The configuration of each optical port; none if no fibre is connected.
     pub fibres: Vec<Option<OpticalConfig>>,
-    /// Its node number.
+    /// The node number of the router.
     pub node: u16,
     /// The address space of the network.
     pub window: Window,
-    /// Its routing.
+    /// The routing of the router.
     pub routing: Routing,
-    /// The PCI Express addresses behind the node's ports other than the user logic's.
+    /// The PCI Express addresses behind the ports of the node, without the port of the user logic.
     pub targets: Vec<u64>,
     /// The parameters of every optical port.
     pub optical: OpticalParameters,
@@ -58,26 +58,26 @@ pub struct RouterConfig {
 
 /// A router.
 ///
-/// The fields that a forwarded packet needs come first, as in [`OpticalEnd`].
+/// The first fields are the ones that a forwarded packet needs, as in [`OpticalEnd`].
 #[derive(Debug)]
 #[repr(C)]
 pub struct Router {
     fibres: Box<[Option<OpticalEnd>]>,
-    /// The node's own input, then one for each fibre; each has [`stride`](Self::stride) queues.
+    /// The input of the node itself, then one input for each fibre. Each input has [`stride`](Self::stride) queues.
     inputs: Box<[Input]>,
     queues: Box<[Queue]>,
-    /// The outputs to the user logic and to PCI Express, then one for each fibre.
+    /// The outputs to the user logic and to PCI Express, then one output for each fibre.
     outputs: Box<[Output]>,
     stride: usize,
     node: u16,
     arbitration: Arbitration,
-    /// Whether each queue of the node has its own path into the crossbar.
+    /// Whether each queue of the node itself has its own path into the crossbar.
     is_wide: bool,
-    /// Whether the node itself can continue: one of its packets has left its queue.
+    /// Whether the node itself may continue, because one of its packets has left its queue.
     has_room: bool,
     routing: Routing,
-    /// Latency from a packet's arrival to the crossbar; additional latency to a fibre or PCI Express; additional latency to the
-    /// user logic, after the crossbar.
+    /// Three latencies: from the arrival of a packet to the crossbar, then in addition to a fibre or to PCI Express, or in addition to the user
+    /// logic.
     pipeline: Span,
     to_forward: Span,
     to_deliver: Span,
@@ -88,7 +88,7 @@ pub struct Router {
 
 /// The input of the node itself.
 const OWN: usize = 0;
-/// The outputs that are not fibres.
+/// The outputs that are not to fibres.
 const TO_USER: usize = 0;
 const TO_PCIE: usize = 1;
 const FIRST_FIBRE: usize = 2;
@@ -196,7 +196,7 @@ impl LeafParameters for RouterParameters {
 const WIRED: &str = "a frame arrives only at a port with a fibre";
 
 impl Router {
-    /// The window of a router, BAR 2, in a network of `nodes` nodes.
+    /// The BAR with the window of a router, BAR 2, in a network of `nodes` nodes.
     pub fn bar(parameters: &RouterParameters, nodes: u16) -> Bar {
         Bar {
             index: 2,
@@ -265,7 +265,7 @@ impl Router {
         }
     }
 
-    /// Handles a packet from a fibre; it has passed the shorter of the two pipelines.
+    /// Handles a packet from a fibre. The packet has passed the shorter of the two pipelines.
     fn arrive(&mut self, fibre: usize, incoming: Incoming, fx: &mut Effects<'_, Self>) {
         let route = fx.store()[incoming.packet].route();
         let stays = route.destination == self.node && route.port == USER;
@@ -291,8 +291,8 @@ impl Router {
         }
     }
 
-    /// The time at which a queue's path into the crossbar is free: the queues of a fibre share one, as do the node's queues with a
-    /// `local_width` of 1.
+    /// The time from which a queue's path into the crossbar is free. The queues of a fibre share one path; so do the queues of the node itself
+    /// if `local_width` is 1.
     fn input_free_at(&mut self, input: usize, queue: usize) -> &mut Time {
         if self.has_own_path(input) {
             &mut self.queues[queue].free_at
@@ -301,7 +301,7 @@ impl Router {
         }
     }
 
-    /// Requests the outputs for the first packet of a queue, if it has arrived.
+    /// Requests the outputs for the first packet of a queue, if the packet is ready.
     fn ask(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
         let place = &self.queues[self.number(input, queue)];
         let Some(first) = place.entries.front().filter(|_| place.exits.is_none()) else {
@@ -338,7 +338,7 @@ impl Router {
         }
     }
 
-    /// Lets the outputs that the first packet of a queue requests consider it.
+    /// Serves the outputs that the first packet of a queue has requested.
     fn try_outputs(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
         let Some(exits) = self.queues[self.number(input, queue)].exits else {
             return;
@@ -352,7 +352,7 @@ impl Router {
         }
     }
 
-    /// Continues an input that is free again, or has first packets that are ready.
+    /// Continues with an input whose path is free again, or whose first packets are ready.
     fn go_on(&mut self, input: usize, fx: &mut Effects<'_, Self>) {
         let next = self.inputs[input].next;
         for queue in (next..self.stride).chain(0..next) {
@@ -363,18 +363,18 @@ impl Router {
         }
     }
 
-    /// Drops the first packet of a queue, which has no route left, and reports it.
+    /// Drops the first packet of a queue, for which no route is left, and reports it.
     fn give_up(&mut self, input: usize, queue: usize, fx: &mut Effects<'_, Self>) {
         let Some(entry) = self.take_first(input, queue) else {
             return;
         };
         self.release(input, queue, &entry, Span::ZERO, fx);
         lose(entry.packet, Refusal::SeveredFibre, fx);
-        // The next packet may be of another flow.
+        // The next packet may belong to another flow and have a route.
         self.wake_input(input, fx.now(), fx);
     }
 
-    /// Handles a failed fibre: packets that wait for it need another route, and packets that may be lost in it are reported.
+    /// Handles a failed fibre. Packets that wait for it request another route, and packets that may be lost in it are reported.
     fn handle_failed_fibre(
         &mut self,
         fibre: usize,
@@ -410,7 +410,7 @@ fn lose(packet: PacketId, why: Refusal, fx: &mut Effects<'_, Router>) {
     fx.store().release(packet);
 }
 
-/// A value that packets between the same two nodes share, so that they take the same route and arrive in order.
+/// A value that is equal for all packets between the same two nodes, so that they take the same route and arrive in order.
 fn key(source: u16, destination: u16) -> u16 {
     let mixed = u32::from(source).wrapping_mul(0x9e37_79b1)
         ^ u32::from(destination).wrapping_mul(0x85eb_ca6b);

@@ -41,7 +41,7 @@ impl RouterParameters {
         self.router_clock.period() * u64::from(cycles)
     }
 
-    /// The shorter of the two pipelines, which every packet passes.
+    /// The latency of the shorter of the two pipelines, which every packet passes.
     pub fn shorter_pipeline(&self) -> Span {
         self.pipeline(self.forward_cycles.min(self.deliver_cycles))
     }

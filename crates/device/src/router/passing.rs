@@ -1,4 +1,4 @@
-//! The passage of packets through the crossbar: which packet is next, in which virtual channel, and how long it takes.
+//! The passage of packets through the crossbar: the choice of the next packet and its virtual channel, and the length of the passage.
 
 use std::ops::ControlFlow;
 
@@ -10,7 +10,7 @@ use super::crossbar::{Arbitration, Entry, Exits, Queue};
 use super::{FIRST_FIBRE, OWN, Router, TO_PCIE, WIRED, port};
 
 impl Router {
-    /// Serves an output as far as possible now.
+    /// Serves an output as far as possible at this time.
     pub(super) fn serve(&mut self, output: usize, fx: &mut Effects<'_, Self>) {
         while self.outputs[output].asked != 0 {
             let free_at = self.free_at(output);
@@ -18,7 +18,7 @@ impl Router {
                 return self.wake_output(output, free_at, fx);
             }
             if output == TO_PCIE && !self.takes_tlps() {
-                // The output is served again when earlier TLPs have left.
+                // The output is served again when earlier TLPs have left the router.
                 return;
             }
             let Some((number, channel)) = self.choose(output, fx.now()) else {
@@ -29,7 +29,7 @@ impl Router {
         }
     }
 
-    /// The next queue with a packet that may leave by `output` now, and the packet's virtual channel.
+    /// The next queue whose first packet may leave by `output` now, and the virtual channel of this packet.
     fn choose(&mut self, output: usize, now: Time) -> Option<(u32, u8)> {
         if let ControlFlow::Break(chosen) = self.next_claimed(output, now) {
             return chosen;
@@ -50,7 +50,7 @@ impl Router {
         self.first_open(output, by_age.into_iter(), now)
     }
 
-    /// The first of these queues with a packet that may leave now. Packets that lack space claim it in their turn.
+    /// The first of these queues whose first packet may leave now. A packet that lacks space in its turn claims its channel.
     fn first_open(
         &mut self,
         output: usize,
@@ -74,7 +74,7 @@ impl Router {
         input * self.stride + queue
     }
 
-    /// The input and the queue with this number.
+    /// The index of the input and of the queue for queue number `number`.
     pub(super) fn place(&self, number: u32) -> (usize, usize) {
         (number as usize / self.stride, number as usize % self.stride)
     }
@@ -102,7 +102,7 @@ impl Router {
         let channels = (0..self.stride as u8)
             .rev()
             .filter(|c| unclaimed >> c & 1 == 1);
-        // The highest channels are the adaptive ones; among the channels with space, the one with the most space is taken.
+        // The highest channels are the adaptive ones. Of the channels with enough space, the packet takes the one with the most space.
         let open = channels.filter(|channel| end.may_send(*channel, cycles));
         let best = open.max_by_key(|channel| (end.room(*channel), *channel));
         if best.is_none() {
@@ -165,8 +165,8 @@ impl Router {
         Some(entry)
     }
 
-    /// Frees the buffer of a packet, which leaves from now on for `length`. It leaves cycle by cycle, so its space can be reported
-    /// as soon as arriving data cannot overtake it.
+    /// Frees the buffer space of a packet that leaves during `length`. The space becomes free cycle by cycle, so it may be reported as free as
+    /// soon as arriving data cannot overtake the leaving data.
     pub(super) fn release(
         &mut self,
         input: usize,

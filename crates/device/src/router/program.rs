@@ -1,4 +1,5 @@
-//! Programs of a node's user logic in a collective: steps that send messages and wait for others, on the node's memory.
+//! Programs of a node's user logic in a collective operation. Each step sends messages from the node's memory and waits for messages of other
+//! nodes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -8,25 +9,25 @@ use packet::{Carried, FlowId, PacketId, Packets, Route, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
 use transaction::Memory;
 
-/// The program of one node in a collective.
+/// The program of one node in a collective operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Program {
-    /// The numbers of the collective's flows, one for each node.
+    /// The numbers of the flows of the collective operation, one for each node.
     pub flows: Range<u32>,
     /// The flow of this node.
     pub flow: u32,
-    /// The time at which it begins.
+    /// The time at which the program begins.
     pub start: Time,
     /// The steps, executed in order.
     pub steps: Vec<Step>,
 }
 
-/// Messages to send, and data that must have arrived before the next step.
+/// A step of a program: messages to send, and data that must have arrived before the next step begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Messages to send; they take turns packet by packet.
+    /// The messages to send. Their packets take turns.
     pub sends: Vec<Message>,
-    /// Nodes, and the bytes that must have arrived from each since the program began.
+    /// The nodes whose data the step needs, each with the number of bytes that must have arrived from it since the program began.
     pub awaits: Vec<(u16, u64)>,
 }
 
@@ -41,7 +42,7 @@ pub struct Message {
     pub to_offset: u64,
     /// Number of bytes.
     pub len: u64,
-    /// Whether the 32-bit words are added to the destination's words.
+    /// Whether the 32-bit words are added to the words at the destination.
     pub sum: bool,
 }
 
@@ -50,12 +51,12 @@ pub struct Message {
 pub(super) struct Running {
     program: Program,
     step: usize,
-    /// The progress of each message of the step, and the message that is next.
+    /// The progress of each message of the current step, and the index of the message that is next.
     sending: Vec<Sending>,
     turn: usize,
-    /// Bytes received from each node.
+    /// Number of bytes received from each node.
     received: BTreeMap<u16, u64>,
-    /// Data in arrival: the time of its last byte, its source and its length.
+    /// Data that is arriving: the time of its last byte, its source and its length.
     arriving: VecDeque<(Time, u16, u64)>,
     state: State,
 }
@@ -76,20 +77,20 @@ enum State {
 /// The next action of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// Report the begin of the flow.
+    /// Reports the begin of the flow.
     Begin(FlowId),
-    /// Send a part of this message: its offset and its length.
+    /// Sends a part of this message; the numbers are its offset and its length.
     Send(Message, u64, u64),
-    /// Ask again at this time.
+    /// Has nothing to do before this time.
     Later(Time),
-    /// Report the end of the flow, with the number of bytes sent.
+    /// Reports the end of the flow, with the number of bytes that were sent.
     End(FlowId, u64),
-    /// Wait until something arrives.
+    /// Has nothing to do before data arrives.
     Nothing,
 }
 
 impl Step {
-    /// The bytes of all messages to send.
+    /// The number of bytes of all messages to send.
     pub fn sent(&self) -> u64 {
         self.sends.iter().map(|message| message.len).sum()
     }
@@ -108,17 +109,17 @@ impl Running {
         }
     }
 
-    /// Whether a flow belongs to this collective.
+    /// Whether a flow belongs to the program's collective operation.
     pub(super) fn concerns(&self, flow: FlowId) -> bool {
         self.program.flows.contains(&flow.0)
     }
 
-    /// Records bytes from a node that have arrived by `done`.
+    /// Records that `bytes` bytes from a node will have arrived by `done`.
     pub(super) fn arrives(&mut self, source: u16, bytes: u64, done: Time) {
         self.arriving.push_back((done, source, bytes));
     }
 
-    /// The next action at `now`, where packets carry up to `largest` bytes.
+    /// The next action at `now`. Packets carry up to `largest` bytes.
     pub(super) fn next(&mut self, now: Time, largest: u32) -> Wish {
         while let Some((_, source, bytes)) = self.arriving.pop_front_if(|(due, ..)| *due <= now) {
             *self.received.entry(source).or_default() += bytes;
@@ -180,7 +181,7 @@ impl Running {
         self.sending.resize(sends, nothing);
     }
 
-    /// The packet of a send action, with the current content of the memory.
+    /// Makes the packet of a send action, with the current content of the memory.
     pub(super) fn packet(
         &mut self,
         (message, at, len): (Message, u64, u64),
@@ -222,14 +223,14 @@ impl Running {
     }
 }
 
-/// Length of the packet that begins `at` bytes into a message: it is a request at the destination.
+/// Length of the packet that begins at byte `at` of a message. The packet must be a legal write request at the destination.
 fn piece(message: &Message, at: u64, largest: u32) -> u64 {
     MemoryRequest::first_len(message.to_offset + at, message.len - at, largest).into()
 }
 
 const LEGAL: &str = "a piece of a message stays within its page";
 
-/// Adds the 32-bit words of `bytes` to those at `offset` of `memory`.
+/// Adds the 32-bit words of `bytes` to the words at `offset` of `memory`.
 pub(super) fn add(memory: &mut Memory, offset: u64, bytes: &[u8]) {
     let mut sums = vec![0; bytes.len()];
     memory.read(offset, &mut sums);

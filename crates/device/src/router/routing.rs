@@ -1,11 +1,11 @@
-//! Routing: the next fibre of a packet, and its virtual channels.
+//! Routing: the fibres that a packet may take next, and the virtual channels.
 
 /// The routing of a router.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Routing {
-    /// By coordinates in a ring, mesh or torus.
+    /// Routing by coordinates, in a ring, mesh or torus.
     Grid(Grid),
-    /// By a table with all nodes.
+    /// Routing by a table that contains all nodes.
     Table(Table),
 }
 
@@ -14,7 +14,7 @@ pub enum Routing {
 pub struct Table {
     /// The fibre towards each node; none for this node and for unreachable nodes.
     pub fibres: Vec<Option<u8>>,
-    /// Number of virtual channels of each fibre. All packets between two nodes use one of them, and so keep their order.
+    /// Number of virtual channels of each fibre. All packets between two nodes use the same channel, so that they stay in order.
     pub channels: u8,
 }
 
@@ -31,7 +31,7 @@ pub struct Grid {
     pub channels: u8,
 }
 
-/// One dimension, from the view of a router.
+/// One dimension, as seen from one router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimension {
     /// Number of nodes in this dimension.
@@ -44,10 +44,10 @@ pub struct Dimension {
     pub fibres: [Option<u8>; 2],
 }
 
-/// A fibre, and a mask of its virtual channels that a packet may take.
+/// A fibre, and the mask of the virtual channels that a packet may use on it.
 pub type Hop = (u8, u8);
 
-/// The possible fibres of a packet, in order of preference: at most two in each of three dimensions.
+/// The fibres that a packet may take, in order of preference. There are at most two in each of three dimensions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hops {
     hops: [Hop; 7],
@@ -80,8 +80,8 @@ impl Hops {
 }
 
 impl Routing {
-    /// The possible fibres of a packet to `destination`, another node. `arrived` is the fibre and the channel that it came by.
-    /// Packets with the same `key` take the same one of several equal channels.
+    /// The fibres that a packet to `destination`, which must be another node, may take. `arrived` is the fibre and the channel by which the
+    /// packet has arrived. If several channels are equally good, packets with the same `key` use the same one.
     pub fn hops(&self, destination: u16, arrived: Option<(u8, u8)>, key: u16) -> Hops {
         let mut hops = Hops::default();
         match self {
@@ -98,7 +98,7 @@ impl Routing {
     }
 }
 
-/// A step along a dimension: its direction, and whether the end of the ring is still ahead.
+/// A step along a dimension: its direction, and whether the route still has to cross the end of the ring.
 #[derive(Clone, Copy)]
 struct Step {
     down: bool,
@@ -108,7 +108,7 @@ struct Step {
 impl Dimension {
     /// The shorter direction to coordinate `there`, and whether the other direction is equally short.
     ///
-    /// Of two equal directions, even and odd nodes take different ones, which balances the load.
+    /// If both directions are equally short, even nodes and odd nodes take different ones, which balances the load.
     fn step(&self, there: u16) -> Option<(Step, bool)> {
         let (size, here) = (u32::from(self.size), u32::from(self.here));
         let there = u32::from(there);
@@ -135,14 +135,14 @@ impl Dimension {
         self.fibres[usize::from(step.down)]
     }
 
-    /// Whether a packet to `there` that does not cross the ring's end should take the upper channels: when most of its route is
-    /// beyond the middle of the ring, where packets before the end load the lower channels.
+    /// Whether a packet to `there` that does not cross the end of the ring should use the upper channels. It should if most of its route is
+    /// beyond the middle of the ring, because packets that will cross the end load the lower channels there.
     fn prefers_upper(&self, there: u16, step: Step) -> bool {
         let is_late = u32::from(self.here) + u32::from(there) >= u32::from(self.size);
         is_late != step.down
     }
 
-    /// Whether the previous step of a packet in this direction crossed the end of the ring.
+    /// Whether a packet that continues in this direction has crossed the end of the ring in its previous step.
     fn has_just_crossed(&self, step: Step) -> bool {
         self.here == if step.down { self.size - 1 } else { 0 }
     }
@@ -175,10 +175,10 @@ impl Grid {
         }
     }
 
-    /// The mask of the channel in dimension order. Packets that will cross the end of a ring use the lower half of the channels
-    /// before it, and the upper half after it. Other packets use the half with less load on their route, and no packet goes from
-    /// the upper half to the lower half in a ring. So lower channels wait for each other only before the end of the ring, upper
-    /// channels only after it, and no cycle is possible.
+    /// The mask of the channel in dimension order. Packets that cross the end of a ring use the lower half of the channels before the end, and
+    /// the upper half after it. Other packets use the half with less load on their route. No packet changes from the upper half to the lower
+    /// half in a ring. Therefore lower channels depend on each other only before the end of the ring, and upper channels only after it, and no
+    /// cycle is possible.
     fn in_order(
         &self,
         dimension: &Dimension,
@@ -206,7 +206,7 @@ impl Grid {
         }
     }
 
-    /// The masks of the channel for dimension order and of the adaptive channels, in a ring or line with adaptive routing.
+    /// The mask of the channel for dimension order, and the mask of the adaptive channels, in a ring or line with adaptive routing.
     fn escape(&self, dimension: &Dimension, step: Step) -> (u8, u8) {
         let all = u8::MAX >> (8 - self.channels);
         if self.dateline && self.dimensions.iter().any(|dimension| dimension.wraps) {
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(only(ring(7, 8).hops(1, Some((1, 0)), 2)), (0, 1));
         assert_eq!(only(ring(0, 8).hops(1, Some((1, 0)), 0)), (0, 2));
         assert_eq!(only(ring(1, 8).hops(2, Some((1, 1)), 0)), (0, 2));
-        // Down the ring the end lies between 0 and 7.
+        // In the down direction, the end of the ring lies between nodes 0 and 7.
         assert_eq!(only(ring(0, 8).hops(6, Some((0, 0)), 2)), (1, 1));
         assert_eq!(only(ring(7, 8).hops(6, Some((0, 0)), 0)), (1, 2));
     }
@@ -313,7 +313,7 @@ mod tests {
         let (x, y) = (3, 1);
         assert_eq!(only(grid(1, 2, false).hops(y * 4 + x, None, 0)).0, 0);
         assert_eq!(only(grid(3, 2, false).hops(y * 4 + x, None, 0)).0, 3);
-        // Adaptive: every productive fibre, and the escape channel in dimension order.
+        // With adaptive routing, a packet may take every fibre that brings it nearer, and has the escape channel in dimension order.
         let all: Vec<Hop> = grid(1, 2, true).hops(y * 4 + x, None, 0).iter().collect();
         assert_eq!(all, [(0, 3), (3, 2)]);
     }

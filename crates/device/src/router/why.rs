@@ -1,4 +1,4 @@
-//! The reason why packets wait in a router.
+//! The reasons why packets wait in a router.
 
 use kernel::Time;
 use packet::{FlowId, Packets, Why};
@@ -7,9 +7,9 @@ use super::crossbar::{Entry, Exits};
 use super::{FIRST_FIBRE, Router, TO_PCIE, TO_USER};
 
 impl Router {
-    /// Returns the reason why packets of `flow` wait at `now`, with the fibre that it concerns, if any; `None` if no such packet is in a queue.
-    /// With several queues, the reason is that of the first packet in the first of them. The flow of a busy fibre is that of the first packet
-    /// in the queue that it took a packet from last.
+    /// Returns the reason why packets of `flow` wait at `now`, with the fibre that causes it, if there is one; `None` if no such packet is in a
+    /// queue. If packets of the flow are in several queues, the reason is the one of the first packet in the first of these queues. If a fibre
+    /// is busy, the reason names the flow of the first packet in the queue that the fibre served last.
     pub fn why(&self, flow: FlowId, now: Time, packets: &Packets) -> Option<(Option<usize>, Why)> {
         self.queues.iter().enumerate().find_map(|(number, queue)| {
             let is_of_flow = |entry: &Entry| {
@@ -35,7 +35,7 @@ impl Router {
                 return is_busy.then_some(crossbar);
             }
         };
-        // An adaptive packet may take others, too, but its first choice stands for them.
+        // An adaptive packet may also take other fibres, but only its first choice is examined.
         let (fibre, channels) = fibres.iter().next()?;
         let fibre = usize::from(fibre);
         let end = self.fibres[fibre].as_ref()?;

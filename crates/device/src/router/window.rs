@@ -1,22 +1,22 @@
-//! The address space of a network: the location of every node's memory in the window of each router.
+//! The address space of a network: the addresses of every node's memory in the window of each router.
 
 use kernel::Bytes;
 
-/// The layout of network addresses: node, port of the node, and offset behind this port.
+/// The layout of network addresses. An address has a node, a port of the node, and an offset behind this port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
     aperture: u64,
     nodes: u16,
 }
 
-/// The port with the memory of the node's own user logic.
+/// The port that has the memory of the node's own user logic.
 pub const USER: u8 = 0;
 
-/// Number of ports of a node, a power of two: its user logic, and the targets of its PCI Express port.
+/// Number of ports of a node, a power of two: one for its user logic, the others for target addresses that it reaches by PCI Express.
 pub const PORTS: u64 = 4;
 
 impl Window {
-    /// The address space of `nodes` nodes with `aperture` bytes, a power of two, behind each port.
+    /// The address space of `nodes` nodes. `aperture` is the number of bytes behind each port, a power of two.
     pub fn new(aperture: Bytes, nodes: u16) -> Self {
         Window {
             aperture: aperture.0,
@@ -24,7 +24,7 @@ impl Window {
         }
     }
 
-    /// Size as a BAR, a power of two.
+    /// Size of the address space as a BAR, a power of two.
     pub fn size(self) -> u64 {
         (u64::from(self.nodes) * PORTS).next_power_of_two() * self.aperture
     }
@@ -39,7 +39,7 @@ impl Window {
         (u64::from(node) * PORTS + u64::from(port)) * self.aperture
     }
 
-    /// Node and port of an address; none if the node does not exist.
+    /// The node and the port of an address; none if the node does not exist.
     pub fn locate(self, address: u64) -> Option<(u16, u8)> {
         let place = address / self.aperture;
         let node = place / PORTS;
