@@ -5,7 +5,7 @@ use crate::{CircuitChoice, EndpointParameters, PeerWrites};
 use super::registers::CROSSED;
 use super::{REGISTERS, SgDmaParameters, UserLogic};
 
-/// The engine's circuit with these parameters; the key and a message if it cannot have one of them.
+/// The circuit of the engine for these parameters. If the circuit cannot have the value of a parameter, the key and a message.
 pub(super) fn choice(
     parameters: &SgDmaParameters,
     core: &EndpointParameters,
@@ -72,9 +72,9 @@ pub(super) fn choice(
 
 /// Bytes of a beat.
 const BEAT: u64 = 8;
-/// Bytes of a fetch of descriptors: `FETCH` in `gateware/circuits.toml`.
+/// Bytes of descriptors in one fetch: `FETCH` in `gateware/circuits.toml`.
 const FETCH: u64 = 512;
-/// Bytes of each FIFO, descriptors in the memory, and cycles of the completion timeout: defaults of `dma_engine.sv`.
+/// Bytes of each FIFO, number of descriptors in the engine's memory, and cycles of the completion timeout, as the defaults of `dma_engine.sv`.
 const FIFO: u64 = 4096;
 const DESCRIPTORS: u32 = 2048;
 const TIMEOUT: u64 = 2_500_000;

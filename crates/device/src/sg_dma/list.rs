@@ -1,4 +1,4 @@
-//! The work of a unit: descriptors in the engine's memory, descriptors that it fetches, or one command.
+//! The list that a unit works on: descriptors in the engine's memory, descriptors that it fetches from host memory, or the range of one command.
 
 use std::collections::VecDeque;
 
@@ -7,16 +7,16 @@ use protocol::MemoryRequest;
 
 use super::registers::{DESCRIPTOR, Descriptor, Registers, Unit};
 
-/// A list of descriptors, and the time at which each is available.
+/// A list of descriptors. Each descriptor becomes available at a certain time.
 #[derive(Clone, Debug)]
 pub(super) struct List {
     pub(super) unit: Unit,
     origin: Origin,
-    /// The rest of the current descriptor.
+    /// The part of the current descriptor that is not done yet.
     current: Option<Descriptor>,
     /// Number of descriptors that were not looked up yet.
     left: u64,
-    /// Whether the rest of the list could not be fetched.
+    /// Whether the list ends before its last descriptor, because the other descriptors could not be read.
     abandoned: bool,
     lookup: Span,
     /// The time at which the next look-up may begin.
@@ -25,10 +25,10 @@ pub(super) struct List {
 
 #[derive(Clone, Debug)]
 enum Origin {
-    /// The engine's own memory, with the next index.
+    /// The descriptors are in the engine's own memory; the number is the index of the next one.
     Memory(u64),
-    /// Host memory: the address of the next fetch, the number of descriptors not requested and of descriptors requested, and the
-    /// fetched descriptors with their times.
+    /// The descriptors are in host memory: the address of the next fetch, the number of descriptors that are not requested, the number of
+    /// descriptors that are outstanding, and the fetched descriptors with the times of their arrival.
     Host {
         address: u64,
         unasked: u64,
@@ -39,19 +39,19 @@ enum Origin {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lookup {
-    /// The range to work on.
+    /// The range to transfer now.
     Found(Descriptor),
     /// The next descriptor is not available before this time.
     NotBefore(Time),
-    /// The next descriptor was not fetched yet.
+    /// The next descriptor has not arrived yet.
     Awaited,
     /// The list has ended.
     End,
 }
 
 impl List {
-    /// The first `count` descriptors in the engine's memory, which holds `room`; a longer list ends there with an error. Each
-    /// look-up begins after the work on the previous descriptor.
+    /// The first `count` descriptors in the engine's memory, which has space for `room`. A longer list ends after `room` descriptors with an
+    /// error. Each look-up begins after the work on the previous descriptor.
     pub(super) fn in_memory(
         unit: Unit,
         (count, room): (u64, u64),
@@ -64,7 +64,7 @@ impl List {
         }
     }
 
-    /// `count` descriptors at `address` in host memory, which are fetched and looked up ahead.
+    /// `count` descriptors at `address` in host memory. They are fetched and looked up before they are needed.
     pub(super) fn in_host(unit: Unit, address: u64, count: u64, lookup: Span, now: Time) -> Self {
         let origin = Origin::Host {
             address: address & !(DESCRIPTOR - 1),
@@ -95,7 +95,7 @@ impl List {
         }
     }
 
-    /// The rest of the current descriptor, or the next one, which becomes the current one.
+    /// Returns the part of the current descriptor that is not done. If the current descriptor is done, the next one becomes the current one.
     pub(super) fn look_up(&mut self, now: Time, registers: &Registers) -> Lookup {
         loop {
             if let Some(current) = self.current.filter(|current| current.len > 0) {
@@ -108,7 +108,7 @@ impl List {
         }
     }
 
-    /// Marks the first `len` bytes of the current descriptor as done; returns whether it is complete.
+    /// Marks the next `len` bytes of the current descriptor as done. Returns whether the descriptor is complete.
     pub(super) fn advance(&mut self, len: u32) -> bool {
         let Some(current) = &mut self.current else {
             return false;
@@ -144,13 +144,13 @@ impl List {
         Lookup::Found(descriptor)
     }
 
-    /// Ends the work on a descriptor at `time`, except for waiting, so that the next look-up may begin.
+    /// Records that the work on a descriptor, without later waits, ends at `time`. The next look-up may begin then.
     pub(super) fn done(&mut self, time: Time) {
         self.free = time;
     }
 
-    /// The next range of host memory to fetch, if no fetch is outstanding and fewer descriptors are available than the fetch would
-    /// return: whole descriptors, at most `largest` bytes, within a page.
+    /// The next range of host memory to fetch: whole descriptors, at most `largest` bytes, within a page. None if a fetch is outstanding, or if
+    /// at least as many descriptors are available as a fetch returns.
     pub(super) fn fetch(&mut self, largest: u32) -> Option<(u64, u32)> {
         let Origin::Host {
             address,
@@ -174,7 +174,7 @@ impl List {
         Some(range)
     }
 
-    /// Ends the list after the descriptors that have come, because the rest cannot be fetched.
+    /// Ends the list after the descriptors that have arrived, because the other descriptors cannot be fetched.
     pub(super) fn abandon(&mut self) {
         self.abandoned = true;
         self.left = 0;
@@ -194,9 +194,9 @@ impl List {
         self.abandoned
     }
 
-    /// Handles fetched descriptors.
+    /// Handles descriptors that have arrived from host memory.
     pub(super) fn fetched(&mut self, bytes: &[u8], now: Time) {
-        // A part of the list that came before these descriptors was lost.
+        // An earlier part of the list was lost, so these descriptors are not used.
         if self.abandoned {
             return;
         }

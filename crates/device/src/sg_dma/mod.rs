@@ -1,8 +1,8 @@
 //! A scatter/gather DMA engine with a list of descriptors for each direction, four FIFOs, and a user circuit between them.
 //!
-//! As a master it writes to and reads from the ranges of its lists, and writes to peers. As a slave it answers register accesses in
-//! BAR 2 and accepts writes of peers in BAR 0. It receives and sends at the same time. It follows the published engine of the
-//! system `rosta`; the publication names blocks and FIFOs, the register map is ours.
+//! As a master, it writes to the ranges of its list for writes, reads from the ranges of its list for reads, and writes to peers. As a slave, it
+//! answers register accesses in BAR 2 and accepts writes of peers in BAR 0. It receives and sends at the same time. It follows the published
+//! engine of the system `rosta`. The blocks and FIFOs are from the publication; the register map is our choice.
 
 mod circuit;
 mod list;
@@ -73,23 +73,24 @@ pub struct SgDma {
     reader: Option<Box<Reader>>,
     writer: Option<Box<Sender>>,
     peer: Option<Box<Sender>>,
-    /// The time since which the oldest write of a peer waits for space.
+    /// The time since which the oldest write of a peer waits for space in `EP_RX_FIFO`.
     waits_since: Option<Time>,
-    /// Whether writes of peers that find no space are dropped: a write has waited for too long, and none was accepted since.
+    /// Whether writes of peers are dropped if the FIFO has no space for them. This is the case after a write has waited too long, until a write
+    /// is accepted.
     is_full: bool,
-    /// Writes of peers to send back.
+    /// Writes of peers that the engine will send back.
     reflections: VecDeque<PacketId>,
     interrupts: VecDeque<u8>,
-    /// The source that sends next.
+    /// The index of the source that sends next.
     turn: usize,
     patterns: Arc<[Pattern]>,
 }
 
 const REGISTERS: usize = 2;
-/// The largest number of cycles for which a write of a peer waits for space in `EP_RX_FIFO`, in model and circuit: 2 us at 250 MHz, longer
-/// than the pauses of a shared link. After this time the write is dropped with Completer Abort, because the receipt of posted requests must
-/// not depend on what the engine sends (PCIe Base 2.4.1). Later writes that find no space are dropped at once, until the FIFO accepts one
-/// again.
+/// The largest number of cycles for which a write of a peer waits for space in `EP_RX_FIFO`, in the model and in the circuit: 2 us at 250 MHz,
+/// longer than the pauses of a shared link. After this time the write is dropped with Completer Abort, because the acceptance of posted requests
+/// must not depend on the packets that the engine sends (PCIe Base 2.4.1). Until the FIFO accepts a write again, each write for which it has no
+/// space is dropped at once.
 const ACCEPTANCE_CYCLES: u64 = 512;
 
 one_port!(SgDma);
@@ -107,7 +108,7 @@ impl LeafParameters for SgDmaParameters {
     fn properties(&self) -> Properties {
         Properties {
             tags: self.tags,
-            // One for each unit.
+            // One interrupt for each unit.
             interrupts: Unit::ALL.len() as u32,
             begins_flows: true,
             needs_driver: true,
@@ -135,7 +136,7 @@ impl Leaf for SgDma {
         }
     }
 
-    /// The registers are as after reset, the FIFOs are empty, and no transfer is in progress.
+    /// Returns the registers to their state after reset, empties the FIFOs, and ends all transfers.
     fn reset(&mut self, place: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if place != FunctionPlace::Own {
             return;
@@ -165,7 +166,7 @@ impl Leaf for SgDma {
         self.tags.apply_registers(&self.endpoint);
     }
 
-    /// Handles arrived packets and sends packets, until neither makes space for the other.
+    /// Handles arrived packets and sends packets, until nothing more can be done at this time.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let received = self.receive_all(fx);
@@ -179,7 +180,7 @@ impl Leaf for SgDma {
 }
 
 impl SgDma {
-    /// An engine without work.
+    /// A DMA engine without work.
     pub fn new(config: EndpointConfig, parameters: &SgDmaParameters) -> Self {
         let cycle = config.parameters.clock.period();
         let patterns = config.patterns.clone();
@@ -208,7 +209,7 @@ impl SgDma {
     }
 }
 
-/// The pattern of a flow, to check data.
+/// The pattern of a flow, against which data is checked.
 fn pattern(patterns: &[Pattern], label: Option<FlowId>) -> Option<Pattern> {
     patterns.get(label?.0 as usize).copied()
 }

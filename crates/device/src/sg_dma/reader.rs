@@ -1,4 +1,4 @@
-//! The reading unit: read requests for the ranges of a list, as many as there is space for their data.
+//! The reading unit. It makes read requests for the ranges of a list, as long as there is space for their data.
 
 use std::collections::VecDeque;
 
@@ -17,13 +17,13 @@ use crate::requests::Tags;
 /// The purpose of a read request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// Data: the number of the request in the transfer, the offset of its first byte, and the time of the request.
+    /// A read of data: the number of the request in the transfer, the offset of its first byte, and the time of the request.
     Data {
         number: u64,
         offset: u64,
         born: Time,
     },
-    /// Descriptors of this unit's list.
+    /// A read of descriptors for the list of this unit.
     Descriptors(Unit),
 }
 
@@ -31,15 +31,15 @@ pub(super) enum Purpose {
 #[derive(Clone, Debug)]
 pub(super) struct Reader {
     pub(super) work: Work,
-    /// Requests with data that is not in the FIFO yet, the oldest first, and the number of the first one.
+    /// The requests whose data is not completely in the FIFO, oldest first, and the number of the oldest one.
     awaited: VecDeque<Awaited>,
     first: u64,
-    /// Bytes of the FIFO that are reserved for them.
+    /// Number of bytes of the FIFO that are reserved for the outstanding data.
     reserved: usize,
     failed: bool,
 }
 
-/// A request that is not fully answered, or with an answer that waits for older ones.
+/// A request whose data has not completely arrived, or whose data waits for the data of older requests.
 #[derive(Clone, Debug)]
 struct Awaited {
     missing: u32,
@@ -57,7 +57,7 @@ impl Reader {
         }
     }
 
-    /// The next action at `now`, when the datapath is free; data will go to `fifo`, and at most `most` requests are outstanding.
+    /// The next action at `now`, if the datapath is free. The data will be stored in `fifo`, and at most `most` requests may be outstanding.
     pub(super) fn next(
         &mut self,
         now: Time,
@@ -94,14 +94,14 @@ impl Reader {
         });
         self.reserved += take as usize;
         if self.work.advance(take, now) {
-            // The next look-up begins while the data arrives.
+            // The next look-up begins now, while the data is still outstanding.
             self.work.list.done(now);
         }
         Offer::Packet(packet)
     }
 
-    /// Handles a part of the answer to a request at `now`; no bytes if it has failed. The data goes to `fifo`, or if nothing stalls only past
-    /// the check against `pattern`. Returns what to report.
+    /// Handles a part of the data of a request at `now`; no bytes if the request has failed. The data is checked against `pattern` and stored in
+    /// `fifo`. It is not stored if the user circuit never stalls. Returns the observation to report.
     pub(super) fn take(
         &mut self,
         part: &AnsweredPart<Purpose>,
@@ -142,7 +142,7 @@ impl Reader {
         })
     }
 
-    /// Moves arrived data into the FIFO, in order of the requests.
+    /// Moves data that has arrived into the FIFO, in the order of the requests.
     fn drain(&mut self, fifo: &mut Fifo) {
         while let Some(oldest) = self.awaited.front_mut() {
             fifo.push(&oldest.bytes);
@@ -156,7 +156,7 @@ impl Reader {
         }
     }
 
-    /// The end of the transfer, when everything was requested and has arrived.
+    /// The end of the transfer, if all data was requested and has arrived.
     pub(super) fn over(&self) -> Option<Ended> {
         let is_over = self.awaited.is_empty() && self.work.list.is_at_end();
         is_over.then(|| self.work.end(self.failed))

@@ -22,7 +22,7 @@ impl SgDma {
                 break;
             }
             if let Some(packet) = self.endpoint.take(fx) {
-                // A poisoned completion is another one now: one that has failed.
+                // `take` may have changed the header: a poisoned completion is returned as a failed one.
                 let header = *fx.store()[packet].header();
                 self.take(packet, &header, fx);
             }
@@ -31,8 +31,8 @@ impl SgDma {
         any
     }
 
-    /// The time until which a packet must not be received. A write of a peer waits for space in `EP_RX_FIFO`, and keeps its credit, for at
-    /// most [`ACCEPTANCE_CYCLES`].
+    /// The time until which a packet must stay in the receive buffer. A write of a peer that finds no space in `EP_RX_FIFO` waits there, and
+    /// keeps its credit, for at most [`ACCEPTANCE_CYCLES`].
     fn wait_for_space(&mut self, header: &Header, now: Time) -> Option<Time> {
         let Kind::MemoryWrite(request) = &header.kind else {
             return None;
@@ -55,12 +55,12 @@ impl SgDma {
         self.user.ep_rx.room() >= request.byte_len() as usize
     }
 
-    /// Whether a write of a peer is data for `EP_RX_FIFO`, which only the matrix takes.
+    /// Whether a packet is a write of a peer whose data is stored in `EP_RX_FIFO`. Only the interconnect matrix uses this FIFO.
     fn goes_to_fifo(&self, header: &Header) -> bool {
         self.user.logic == UserLogic::Matrix && self.endpoint.is_own(header)
     }
 
-    /// The offset in BAR 2 of a request; none for other requests.
+    /// The offset of a request in BAR 2; none if the request is not for BAR 2.
     fn register(&self, request: &MemoryRequest) -> Option<u64> {
         let endpoint = &self.endpoint;
         endpoint.offset_in(REGISTERS as u8, registers::SIZE, request)
@@ -123,7 +123,7 @@ impl SgDma {
         }
     }
 
-    /// Handles a part of the answer to a request of the engine; no bytes if it has failed.
+    /// Handles a part of the data of a request that the engine has made; no bytes if the request has failed.
     pub(super) fn answered(
         &mut self,
         part: &AnsweredPart<Purpose>,
@@ -158,7 +158,7 @@ impl SgDma {
         }
     }
 
-    /// Handles a write to `START`. A unit that is working is not affected.
+    /// Handles a write to the `START` register of a unit. A unit with a transfer in progress ignores it.
     fn begin(&mut self, unit: Unit, now: Time) {
         let base = unit.base();
         let label = self.registers.word(base + offset::START);
@@ -172,7 +172,7 @@ impl SgDma {
         let class = self.registers.class(unit);
         let list = match u32::try_from(length) {
             Ok(len) if unit == Unit::Peer => List::command(unit, Descriptor { address, len }, now),
-            // A range of 4 GiB or more is not possible: the transfer ends with an error.
+            // The length of 4 GiB or more is invalid, so the transfer ends with an error.
             Err(_) if unit == Unit::Peer => List::in_memory(unit, (1, 0), Span::ZERO, now),
             _ if self.parameters.descriptor_fetch => {
                 List::in_host(unit, address, length, self.lookup, now)

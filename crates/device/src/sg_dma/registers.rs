@@ -14,13 +14,13 @@
 //! | 0x24 | 32 | `ERROR` | a circuit's code of the error that ended the transfer, 0 for none; the model does not write it |
 //! | 0x28 | 64 | `PATTERN` | first word of the data of a circuit's source; each word is the one before plus `Pattern::STEP`; the model ignores it |
 //!
-//! From [`COUNTERS`] on a circuit has its counters, of 64 bits each, in the order of [`CIRCUIT_COUNTERS`]; the model has none.
+//! From [`COUNTERS`] on, a circuit has its counters, of 64 bits each, in the order of [`CIRCUIT_COUNTERS`]. The model has no counters.
 //!
-//! At [`CROSSED`] bit 0 crosses the interconnect matrix; [`REPLY`] has the address to which a reflector sends. [`ROUND_TRIP`] and
-//! [`TIME_PEER`], 32 bits each, are registers of a circuit's peer timer; the model has none. All registers are
-//! memory: a value written to `STATUS` or `TIMER` stays until the engine writes the register again. From [`Unit::list`] on there
-//! are descriptors: address (64 bits), length in bytes (32 bits), 32 unused bits. All are 0 after reset, but what `crossed` presets. In
-//! a circuit reserved words stay 0 and counters are read-only, where the model has memory.
+//! Bit 0 of [`CROSSED`] crosses the interconnect matrix. [`REPLY`] contains the address to which a reflector sends. [`ROUND_TRIP`] and
+//! [`TIME_PEER`], 32 bits each, are registers of a circuit's peer timer; the model has no peer timer. In the model, all registers are memory: a
+//! value written to `STATUS` or `TIMER` stays until the engine writes the register again. In a circuit, reserved words stay 0 and counters are
+//! read-only. From [`Unit::list`] on there are descriptors: address (64 bits), length in bytes (32 bits), 32 unused bits. All registers are 0
+//! after reset, except [`CROSSED`], which the parameter `crossed` presets.
 
 use protocol::TrafficClass;
 use transaction::Memory;
@@ -33,10 +33,10 @@ pub const SIZE: u64 = 256 << 10;
 pub const CROSSED: u64 = 0x100;
 /// The register with the address to which a reflector sends.
 pub const REPLY: u64 = 0x108;
-/// Cycles that a circuit's peer timer has measured: from the first data of a peer transfer to the first data that a peer writes after
-/// it; 0 if none came in time.
+/// Cycles that a circuit's peer timer has measured, from the first data of a peer transfer to the first data that a peer writes after it; 0 if
+/// no data has arrived in time.
 pub const ROUND_TRIP: u64 = 0x110;
-/// Bit 0 lets the peer timer measure the next peer transfer; the circuit clears the register when the time is known.
+/// Bit 0 requests that the peer timer measures the next peer transfer. The circuit clears the register when the time is known.
 pub const TIME_PEER: u64 = 0x114;
 /// The counters of a circuit.
 pub const COUNTERS: u64 = 0x200;
@@ -60,12 +60,12 @@ impl Unit {
     /// All units, in the order of their registers and interrupt vectors.
     pub const ALL: [Unit; 3] = [Unit::Write, Unit::Read, Unit::Peer];
 
-    /// Offset of its registers.
+    /// Offset of the unit's registers.
     pub const fn base(self) -> u64 {
         self as u64 * 0x40
     }
 
-    /// Offset of its descriptors, if it has a list.
+    /// Offset of the unit's descriptors. A peer unit has none.
     pub const fn list(self) -> u64 {
         (self as u64 + 1) * (MOST_DESCRIPTORS as u64 * DESCRIPTOR)
     }
@@ -76,8 +76,8 @@ impl Unit {
     }
 }
 
-/// The counters of a circuit, in the order of their registers: the name in the package of constants, and the meaning. The name is that of
-/// the value in a result: a value of a link, a kind of waiting, or an error. Counters begin with 0 at reset.
+/// The counters of a circuit, in the order of their registers. Each has its name in the package of constants and its meaning. The name is also
+/// the name of a value in a result: a value of a link, a cause of waiting, or an error. The counters are 0 after reset.
 pub const CIRCUIT_COUNTERS: [(&str, &str); 13] = named! {
     TLPS: "TLPs sent";
     PAYLOAD_BYTES: "payload bytes sent, in whole dwords";
@@ -94,11 +94,11 @@ pub const CIRCUIT_COUNTERS: [(&str, &str); 13] = named! {
     COMPLETER_ABORT: "received writes of peers that were dropped, because there was no space for them in time";
 };
 
-/// Registers of a unit, from its base.
+/// Offsets of a unit's registers from its base.
 pub mod offset {
-    /// Address of the list, or of the target.
+    /// Address of the list or, for the peer unit, of the target.
     pub const ADDRESS: u64 = 0x00;
-    /// Number of descriptors, or of bytes.
+    /// Number of descriptors or, for the peer unit, number of bytes.
     pub const LENGTH: u64 = 0x08;
     /// Largest payload of a packet in bytes.
     pub const PAYLOAD: u64 = 0x10;
@@ -112,11 +112,11 @@ pub mod offset {
     pub const CLASS: u64 = 0x20;
     /// Code of the error that ended the transfer, in a circuit.
     pub const ERROR: u64 = 0x24;
-    /// First word of the data of a circuit's source.
+    /// First word of the data that a circuit's source makes.
     pub const PATTERN: u64 = 0x28;
 }
 
-/// The status of a transfer, as in `STATUS`.
+/// The status of a transfer, as in the register `STATUS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// In progress.
@@ -155,7 +155,7 @@ impl Descriptor {
     }
 }
 
-/// The units that a write of `len` bytes at `at` starts, because it includes their `START`.
+/// The units that a write of `len` bytes at `at` starts, because it includes their `START` registers.
 pub(super) fn begun(at: u64, len: u32) -> impl Iterator<Item = Unit> {
     let written = at..at + u64::from(len);
     let starts = move |unit: &Unit| written.contains(&(unit.base() + offset::START));

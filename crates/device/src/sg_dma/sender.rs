@@ -1,4 +1,4 @@
-//! A sending unit: posted writes of its data to the ranges of a list.
+//! A sending unit. It makes posted writes of its data to the ranges of a list.
 
 use kernel::{Span, Time};
 use packet::{FlowId, PacketId, Packets, Stamp};
@@ -10,7 +10,7 @@ use super::registers::{Registers, Unit};
 use super::user::Fifo;
 
 pub(super) enum Source<'f> {
-    /// A circuit that always has data.
+    /// A user circuit that always has data; the data is this pattern.
     Pattern(Pattern),
     /// A FIFO.
     Fifo(&'f mut Fifo),
@@ -25,7 +25,7 @@ pub(super) enum Offer {
     Ended(Ended),
     /// Wait until this time.
     NotBefore(Time),
-    /// Wait until something arrives.
+    /// Wait for data or descriptors.
     Nothing,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct Ended {
     pub(super) label: Option<FlowId>,
     pub(super) bytes: u64,
     pub(super) failed: bool,
-    /// Whether the end of the list could not be read, so that nobody knows what it had to move.
+    /// Whether the list was not read to its end, so that the number of bytes to transfer is unknown.
     pub(super) is_cut_off: bool,
     /// Time from the begin of the first packet on the datapath to the end of the last one.
     pub(super) took: Span,
 }
 
-/// The work on a list, and what came of it so far.
+/// The list that a unit works on, and its progress.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     pub(super) label: Option<FlowId>,
@@ -54,7 +54,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Work on the ranges of `list`, in packets of this class.
+    /// Work on the ranges of `list`, in packets of traffic class `class`.
     pub(super) fn new(label: Option<FlowId>, list: List, class: TrafficClass) -> Self {
         Work {
             label,
@@ -76,7 +76,7 @@ impl Work {
         }
     }
 
-    /// Counts a packet for `len` bytes of the current descriptor; returns whether this is complete.
+    /// Counts a packet for `len` bytes of the current descriptor. Returns whether the descriptor is complete.
     pub(super) fn advance(&mut self, len: u32, now: Time) -> bool {
         self.bytes += u64::from(len);
         self.began.get_or_insert(now);
@@ -95,7 +95,7 @@ impl Work {
     }
 }
 
-/// A transfer in progress, in packets of at most `payload` bytes.
+/// A transfer in progress. Each packet has at most `payload` bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Sender {
     pub(super) work: Work,
@@ -103,7 +103,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    /// The next action at `now`, when the datapath is free.
+    /// The next action at `now`, if the datapath is free.
     pub(super) fn next(
         &mut self,
         now: Time,

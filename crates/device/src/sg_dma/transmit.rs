@@ -1,4 +1,4 @@
-//! The sending state machine: the order of packets, and the end of transfers.
+//! The sending state machine. It decides about the order of packets, and ends transfers.
 
 use kernel::{Effects, Time};
 use packet::{Observation, PacketId, Packets, Stamp};
@@ -11,7 +11,7 @@ use super::sender::{Ended, Offer, Sender, Source};
 use super::{SgDma, UserLogic, pattern, user};
 use crate::endpoint_parameters::class;
 
-/// A source of packets; the sources take turns, after completions and interrupts.
+/// A source of packets. Completions and interrupts are sent first; the sources take turns for the rest.
 #[derive(Clone, Copy, Debug)]
 enum Sends {
     Reads,
@@ -31,7 +31,7 @@ const TURNS: [Sends; 6] = [
 ];
 
 impl SgDma {
-    /// Sends a packet, if one may be sent; returns whether anything was done.
+    /// Sends a packet or ends a transfer, if either is possible now. Returns whether one of them was done.
     pub(super) fn send_one(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         self.give_up(fx);
         let is_open = self.endpoint.is_open(fx);
@@ -74,8 +74,7 @@ impl SgDma {
         false
     }
 
-    /// Waits for outstanding answers while Bus Master Enable is clear, when nothing may be requested; returns whether a transfer
-    /// has ended.
+    /// Waits for outstanding reads while Bus Master Enable is clear, and nothing may be requested. Returns whether a transfer has ended.
     fn wait_for_answers(&mut self, fx: &mut Effects<'_, Self>) -> bool {
         let over = self.reader.as_ref().and_then(|reader| reader.over());
         if let Some(ended) = over {
@@ -123,7 +122,7 @@ impl SgDma {
         }
     }
 
-    /// A request for descriptors of a unit's list.
+    /// Requests the next descriptors of a unit's list.
     fn fetch(&mut self, unit: Unit, now: Time, packets: &mut Packets) -> Offer {
         let largest = self
             .endpoint
@@ -155,7 +154,7 @@ impl SgDma {
         }
     }
 
-    /// Ends a transfer: sets its registers and signals an interrupt.
+    /// Ends a transfer: sets the unit's registers and signals an interrupt.
     fn end(&mut self, unit: Unit, ended: &Ended, fx: &mut Effects<'_, Self>) {
         match unit {
             Unit::Read => self.reader = None,
@@ -183,7 +182,7 @@ impl SgDma {
         }
     }
 
-    /// The message of the next interrupt that can be signalled, after all data that was sent before it.
+    /// The message of the next interrupt that can be signalled. It follows all data that was sent before.
     fn next_interrupt(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
         while let Some(vector) = self.interrupts.pop_front() {
             let place = FunctionPlace::Own;
@@ -207,7 +206,7 @@ impl SgDma {
     }
 }
 
-/// The source of a unit's data.
+/// The source of the data that a unit sends.
 fn source<'f>(
     logic: UserLogic,
     fifo: &'f mut user::Fifo,

@@ -17,7 +17,7 @@ kernel::choices! {
 }
 
 impl UserLogic {
-    /// Whether it supplies and accepts data without any FIFO ever being empty or full.
+    /// Whether the user circuit supplies and accepts data at any time, so that no FIFO is ever empty or full.
     pub fn never_stalls(self) -> bool {
         matches!(self, Self::SourceSink | Self::Reflector)
     }
@@ -53,7 +53,7 @@ impl Fifo {
         self.bytes.extend(bytes);
     }
 
-    /// Removes as many bytes as `into` has; there must be as many.
+    /// Removes as many bytes as `into` has; the FIFO must contain as many.
     pub(super) fn pop(&mut self, into: &mut [u8]) {
         let (front, back) = self.bytes.as_slices();
         let (first, rest) = into.split_at_mut(front.len().min(into.len()));
@@ -89,8 +89,7 @@ impl User {
         }
     }
 
-    /// Moves data from FIFO to FIFO as far as possible: the user circuit is no slower than the link. Returns whether any data was
-    /// moved.
+    /// Moves data between the FIFOs as far as possible, because the user circuit is no slower than the link. Returns whether any data was moved.
     pub(super) fn pass(&mut self, crossed: bool) -> bool {
         let User {
             logic,
