@@ -1,4 +1,4 @@
-//! Entries of the queues: commands, and the entries that report their ends (NVM Express 1.4, sections 4.2 and 4.6).
+//! Entries of the queues: commands, and completion entries (NVM Express 1.4, sections 4.2 and 4.6).
 
 /// Size of a submission queue entry in bytes.
 pub const SUBMISSION: u64 = 64;
@@ -10,18 +10,18 @@ pub const COMPLETION: u64 = 16;
 pub struct Command {
     /// Opcode.
     pub opcode: u8,
-    /// Fused operation (bits 1 and 0), and PRPs or SGLs for the data (bits 7 and 6).
+    /// Fused operation (bits 1 and 0), and the choice of PRPs or SGLs for the data (bits 7 and 6).
     pub flags: u8,
     /// Command identifier.
     pub id: u16,
-    /// Namespace.
+    /// Namespace identifier.
     pub namespace: u32,
     /// PRP entries 1 and 2.
     pub prp: [u64; 2],
     /// Command dwords 10 to 15.
     pub words: [u32; 6],
-    /// The flow that the data belongs to, for measurements: its number, and the number of its blocks before this command's. Reserved
-    /// dwords (2 and 3) of the specification's command.
+    /// The flow of the data, for measurements: its number, and the number of its blocks before the blocks of this command. The label occupies
+    /// reserved dwords (2 and 3) of the specification's command.
     pub label: Option<(u32, u32)>,
 }
 
@@ -42,7 +42,7 @@ impl Command {
         bytes
     }
 
-    /// Reads an entry.
+    /// Parses the bytes of an entry.
     pub fn parse(bytes: &[u8; SUBMISSION as usize]) -> Self {
         let long = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
         let word = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| bytes[at + byte]));
@@ -57,7 +57,7 @@ impl Command {
         }
     }
 
-    /// Checks what no command here may ask for: fused operations, and SGLs.
+    /// Returns an error if the command requests a fused operation or SGLs, which the controller does not support.
     pub fn check(&self) -> Result<(), Status> {
         if self.flags & 0b1100_0011 == 0 {
             Ok(())
@@ -66,12 +66,12 @@ impl Command {
         }
     }
 
-    /// The low half of a command dword, 10 to 15.
+    /// The low half of a command dword. `dword` is 10 to 15.
     pub fn low(&self, dword: usize) -> u16 {
         self.words[dword - 10] as u16
     }
 
-    /// The high half of a command dword, 10 to 15.
+    /// The high half of a command dword. `dword` is 10 to 15.
     pub fn high(&self, dword: usize) -> u16 {
         (self.words[dword - 10] >> 16) as u16
     }
@@ -87,12 +87,12 @@ pub const READ: u8 = 0x02;
 pub const CREATE_SUBMISSION_QUEUE: u8 = 0x01;
 /// Opcode of the admin command Create I/O Completion Queue.
 pub const CREATE_COMPLETION_QUEUE: u8 = 0x05;
-/// A new queue is contiguous (PC), in dword 11 of its command.
+/// The new queue is contiguous (PC): a bit in dword 11 of the command that creates it.
 pub const CONTIGUOUS: u16 = 1;
-/// Interrupts are enabled for a new completion queue (IEN), in dword 11 of its command.
+/// Interrupts are enabled for the new completion queue (IEN): a bit in dword 11 of the command that creates it.
 pub const INTERRUPTS: u16 = 1 << 1;
 
-/// The outcome of a command: status code type (bits 10 to 8) and status code (7 to 0) of section 4.6.1.
+/// The error status of a command: status code type (bits 10 to 8) and status code (bits 7 to 0) of section 4.6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
@@ -132,7 +132,7 @@ pub enum Status {
     NotSaveable = 0x10d,
 }
 
-/// The status field of a command that has ended (bits 15 to 1 of its half word, without the phase tag).
+/// The status field of a command that has ended, without the phase tag (bits 15 to 1 of the last half word of the completion entry).
 pub fn status_field(outcome: Result<u32, Status>) -> u16 {
     let Err(status) = outcome else { return 0 };
     let can_help = matches!(status, Status::DataTransferError | Status::AbortRequested);
@@ -141,7 +141,7 @@ pub fn status_field(outcome: Result<u32, Status>) -> u16 {
 
 /// More: the error log has an entry about the command.
 const MORE: u16 = 1 << 13;
-/// Do Not Retry: the same command would fail again.
+/// Do Not Retry: the same command would fail again if it were repeated.
 const DO_NOT_RETRY: u16 = 1 << 14;
 
 /// An entry of a completion queue.
@@ -151,7 +151,7 @@ pub struct Completion {
     pub queue: u16,
     /// Command identifier.
     pub id: u16,
-    /// Dword 0 of the entry where the command succeeds.
+    /// Dword 0 of the entry if the command has succeeded, otherwise its error status.
     pub outcome: Result<u32, Status>,
 }
 
@@ -169,19 +169,19 @@ impl Completion {
     }
 }
 
-/// The end of a command, as software reads it from an entry of a completion queue.
+/// The end of a command as software reads it in a completion entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct End {
     /// Command identifier.
     pub id: u16,
-    /// Phase tag, which is inverted at each pass through the queue; the first pass has true.
+    /// Phase tag. It is true in the first pass through the queue, and is inverted in each further pass.
     pub phase: bool,
     /// Whether the command has succeeded.
     pub is_success: bool,
 }
 
 impl End {
-    /// Reads an entry.
+    /// Parses the bytes of an entry.
     pub fn parse(bytes: &[u8; COMPLETION as usize]) -> Self {
         let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
         End {

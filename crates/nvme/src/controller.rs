@@ -1,4 +1,4 @@
-//! The controller: registers and their handshakes, queues, transfers and interrupts.
+//! The controller: its registers with their handshakes, its queues, its transfers and its interrupts.
 
 mod admin;
 mod completion;
@@ -29,59 +29,59 @@ pub struct Nvme {
     features: Features,
     logs: Logs,
     events: Events,
-    /// Whether software was notified of the temperature.
+    /// Whether software was notified of the current temperature warning.
     is_warned: bool,
     submissions: Vec<Option<SubmissionQueue>>,
     completions: Vec<Option<CompletionQueue>>,
     slots: Slots,
-    /// The slots of commands with data for host memory, oldest first.
+    /// The slots of the commands that have data for host memory, oldest first.
     to_send: VecDeque<usize>,
     state: State,
     media: Media,
-    /// The submission queue whose turn is next.
+    /// The index of the submission queue whose turn is next.
     turn: usize,
     /// The purposes of requests and timers in progress, by their tags.
     purposes: BTreeMap<u64, Purpose>,
     tags: u64,
     /// Number of reads and writes of host memory in progress.
     transfers: usize,
-    /// The time since which commands are in progress.
+    /// The time since which at least one command has been in progress.
     busy_since: Option<u64>,
 }
 
-/// The state of the handshake by `CC.EN` and `CSTS.RDY`.
+/// The state of the handshake with `CC.EN` and `CSTS.RDY`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Disabled,
-    /// It becomes ready after a while.
+    /// The controller is enabled, and becomes ready after a delay.
     Starting,
     Ready,
-    /// Transfers from before the end of its enabling are in progress.
+    /// The controller was disabled, and transfers that it had begun before are still in progress.
     Stopping,
 }
 
 /// The purpose of a request or a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// Read so many entries of a submission queue.
+    /// A read of entries of a submission queue: the number of the queue, and the number of entries.
     Entries(u16, u32),
-    /// Read the list of pages of the command in a slot.
+    /// A read of a PRP list of the command in a slot.
     List(usize),
-    /// Read data of the command in a slot, from this offset on.
+    /// A read of data for the command in a slot: the slot, and the offset of the data.
     Data(usize, usize),
-    /// Write data of the command in a slot.
+    /// A write of data of the command in a slot.
     Sent(usize),
-    /// Write a completion entry.
+    /// A write of a completion entry.
     Entry,
-    /// A transfer from before a reset of the controller.
+    /// A transfer that was begun before a reset of the controller; its result is ignored.
     Lost,
-    /// A timer: the access of the command in a slot to the media.
+    /// A timer for the end of an access to the media by the command in a slot.
     Media(usize),
-    /// A timer: the controller becomes ready.
+    /// A timer for the time at which the controller becomes ready.
     Ready,
-    /// A timer: the shutdown is complete.
+    /// A timer for the end of the shutdown.
     ShutDown,
-    /// A timer: the longest time of interrupt coalescing for a completion queue.
+    /// A timer for the longest time of interrupt coalescing for a completion queue.
     Coalesced(u16),
 }
 
@@ -95,7 +95,8 @@ impl Purpose {
 }
 
 impl Model for Nvme {
-    /// A reset of the function: all but the blocks and the logs is as after power-on. Virtual functions have no part in the drive.
+    /// Handles a reset of the function. The state returns to the state after power-on, except for the blocks and the logs. Virtual functions
+    /// have no part in the drive.
     fn reset(&mut self, function: u8, _: &mut Shell<'_>) {
         if function > 0 {
             return;
@@ -153,7 +154,7 @@ impl Model for Nvme {
         if let Some(Purpose::Sent(slot)) = purpose {
             self.take_sent(slot, shell);
         }
-        // Nothing waits for a completion entry to leave.
+        // No work of the controller waits for the transmission of a completion entry.
         if purpose != Some(Purpose::Entry) {
             self.go_on(shell);
         }
@@ -175,7 +176,7 @@ impl Model for Nvme {
 }
 
 impl Nvme {
-    /// The drive of the device with this name, from which its serial number is made.
+    /// A drive. Its serial number is made from `device`, the name of the device.
     pub fn new(parameters: &NvmeParameters, device: &str) -> Self {
         Nvme {
             features: Features::new(0, 0, false),
@@ -209,7 +210,8 @@ impl Nvme {
         self.slots.accesses_media()
     }
 
-    /// Whether at least half of the dies have work at `now`, in femtoseconds: with more commands, fewer of them would wait.
+    /// Whether at least nine of ten dies have work at `now` (in femtoseconds). If fewer have work, more commands would use more dies at the same
+    /// time.
     pub fn keeps_media_busy(&self, now: u64) -> bool {
         self.media.is_busy(now)
     }
@@ -235,7 +237,7 @@ impl Nvme {
         self.busy_since = None;
     }
 
-    /// Follows a change of Controller Configuration.
+    /// Handles a change of Controller Configuration from the value `before`.
     fn configure(&mut self, before: u32, shell: &mut Shell<'_>) {
         let is_enabled = self.registers.configuration & ENABLE != 0;
         let was_enabled = before & ENABLE != 0;
@@ -263,7 +265,7 @@ impl Nvme {
         self.wait(Purpose::Ready, self.parameters.ready_time.as_fs(), shell);
     }
 
-    /// Begins to work, with the admin queues.
+    /// Makes the controller ready, with the admin queues.
     fn begin(&mut self) {
         let [submission, completion] = self.registers.admin_queues();
         self.submissions[0] = Some(SubmissionQueue::new(submission.0, submission.1, 0));
@@ -272,7 +274,7 @@ impl Nvme {
         self.registers.status |= READY;
     }
 
-    /// Resets the controller, as `CC.EN` has become 0. It is no longer ready when no transfer is in progress.
+    /// Resets the controller because `CC.EN` has changed to 0. `CSTS.RDY` becomes 0 when no transfer is in progress.
     fn stop(&mut self, shell: &mut Shell<'_>) {
         for queue in self.completions.iter().flatten() {
             if let Some(vector) = queue.vector {
@@ -345,7 +347,7 @@ impl Nvme {
         self.go_on(shell);
     }
 
-    /// Withdraws the interrupt of a vector if no queue with it has an entry left to take (section 7.5).
+    /// Withdraws the interrupt of a vector if software has taken all entries of all queues with this vector (section 7.5).
     fn withdraw(&mut self, vector: u16, shell: &mut Shell<'_>) {
         let mut queues = self.completions.iter().flatten();
         if queues.all(|queue| queue.vector != Some(vector) || queue.is_empty()) {
@@ -353,7 +355,7 @@ impl Nvme {
         }
     }
 
-    /// Reads entries of the submission queues, which have turns.
+    /// Reads entries of the submission queues. The queues take turns.
     fn fetch(&mut self, shell: &mut Shell<'_>) {
         let burst = self.features.burst();
         let count = self.submissions.len();
@@ -385,7 +387,7 @@ impl Nvme {
         }
     }
 
-    /// Begins the commands of entries that have come.
+    /// Begins the commands in submission entries that have arrived.
     fn take_entries(&mut self, number: u16, count: u32, bytes: &[u8], shell: &mut Shell<'_>) {
         self.slots.release(count);
         let Some(queue) = self.submissions[usize::from(number)].as_mut() else {
@@ -433,7 +435,7 @@ impl Nvme {
         }
     }
 
-    /// Removes submission queues that software deletes, once none of their commands is in progress.
+    /// Removes the submission queues that software has deleted, once none of their commands is in progress.
     fn delete_queues(&mut self) {
         for number in 1..self.submissions.len() {
             let Some(queue) = &self.submissions[number] else {
@@ -449,7 +451,7 @@ impl Nvme {
         }
     }
 
-    /// The attributes of requests for entries of queues and for lists of pages.
+    /// The attributes of requests for submission entries, completion entries and PRP lists.
     fn mark_of_entries(&self) -> Mark {
         Mark {
             traffic_class: self.parameters.descriptor_traffic_class as u8,
@@ -457,7 +459,7 @@ impl Nvme {
         }
     }
 
-    /// Begins a read or a write of host memory; false if it cannot be.
+    /// Begins a read or a write of host memory. Returns false if the request is invalid or cannot be accepted.
     fn transfer(
         &mut self,
         purpose: Purpose,

@@ -1,18 +1,18 @@
-//! Asynchronous events, and the requests of software that wait for them (NVM Express 1.4, section 5.2).
+//! Asynchronous events, and the asynchronous event requests of software (NVM Express 1.4, section 5.2).
 
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A write to the doorbell of a queue that does not exist.
+    /// Software has written to the doorbell of a queue that does not exist.
     InvalidDoorbellRegister,
-    /// A value of a doorbell that is not possible.
+    /// Software has written an invalid value to a doorbell.
     InvalidDoorbellValue,
-    /// A temperature threshold.
+    /// The temperature has reached a threshold.
     TemperatureThreshold,
 }
 
-/// The kind of an event, which reading a log page acknowledges.
+/// The kind of an event. Software acknowledges events of a kind by reading a log page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventKind {
     /// Error status; log page 1.
@@ -40,17 +40,17 @@ impl Event {
     }
 }
 
-/// Events that software was not notified of, and requests that wait for events.
+/// The events of which software was not notified, and the asynchronous event requests that wait for events.
 #[derive(Clone, Debug, Default)]
 pub struct Events {
     requests: VecDeque<u16>,
     pending: VecDeque<Event>,
-    /// Whether software was notified of an event of each kind, and has not read its log page since.
+    /// For each kind of event, whether software was notified of one and has not read its log page since.
     is_masked: [bool; 2],
 }
 
 impl Events {
-    /// Keeps a request by its command identifier; false if there are too many.
+    /// Stores a request by its command identifier. Returns false if too many requests wait.
     pub fn request(&mut self, id: u16) -> bool {
         let fits = self.requests.len() < MOST_REQUESTS;
         if fits {
@@ -64,26 +64,26 @@ impl Events {
         self.requests.contains(&id)
     }
 
-    /// Removes the request with this command identifier; false if there is none.
+    /// Removes the request with this command identifier. Returns false if there is none.
     pub fn abort(&mut self, id: u16) -> bool {
         let before = self.requests.len();
         self.requests.retain(|one| *one != id);
         self.requests.len() < before
     }
 
-    /// Notes an event, once until software is notified of it.
+    /// Records an event, if the same event is not recorded already.
     pub fn raise(&mut self, event: Event) {
         if !self.pending.contains(&event) {
             self.pending.push_back(event);
         }
     }
 
-    /// Lets events of a kind be notified again, as software has read their log page.
+    /// Allows notifications of a kind of event again, because software has read its log page.
     pub fn acknowledge(&mut self, kind: EventKind) {
         self.is_masked[kind as usize] = false;
     }
 
-    /// The next request that an event ends, with the result.
+    /// Removes the next request that can be completed with an event. Returns its command identifier and the result.
     pub fn next(&mut self) -> Option<(u16, u32)> {
         if self.requests.is_empty() {
             return None;
@@ -98,7 +98,7 @@ impl Events {
     }
 }
 
-/// The most requests that wait.
+/// The largest number of requests that can wait.
 pub const MOST_REQUESTS: usize = 4;
 
 #[cfg(test)]

@@ -6,27 +6,27 @@ use crate::identify::WARNING_TEMPERATURE;
 #[derive(Clone, Debug)]
 pub struct Features {
     arbitration: u32,
-    /// Thresholds of the composite temperature in kelvin: over and under.
+    /// Thresholds of the composite temperature in kelvin: over-temperature and under-temperature.
     temperature: [u16; 2],
     error_recovery: u32,
-    /// Whether the volatile write cache is enabled; none if there is none.
+    /// Whether the volatile write cache is enabled; none if the drive has no write cache.
     pub write_cache: Option<bool>,
     /// Number of I/O submission and completion queues that software may create.
     pub queues: [u16; 2],
     coalescing: u32,
-    /// Whether coalescing is disabled, for each vector.
+    /// For each vector, whether coalescing is disabled.
     is_direct: Vec<bool>,
     atomicity: u32,
-    /// Which critical warnings are asynchronous events.
+    /// The critical warnings that are reported as asynchronous events, as a mask.
     pub event_warnings: u8,
     most_queues: u16,
 }
 
 impl Features {
-    /// The defaults of a drive with so many queues and vectors, and perhaps a write cache.
+    /// The default features of a drive with up to `most_queues` I/O queues and with `vectors` interrupt vectors.
     pub fn new(most_queues: u16, vectors: u16, has_cache: bool) -> Self {
         Features {
-            // Bursts of 8 commands.
+            // Bursts of 8 commands (2^3).
             arbitration: 3,
             temperature: [WARNING_TEMPERATURE, 0],
             error_recovery: 0,
@@ -40,7 +40,7 @@ impl Features {
         }
     }
 
-    /// The value of a feature; `select` is dword 11 of the command, which names the vector or the threshold.
+    /// The value of a feature. `select` is dword 11 of the command, which selects the vector or the threshold.
     pub fn get(&self, feature: u8, select: u32) -> Result<u32, Status> {
         Ok(match feature {
             0x01 => self.arbitration,
@@ -61,14 +61,14 @@ impl Features {
         })
     }
 
-    /// Sets a feature to `value`, dword 11 of the command, in a controller with or without I/O queues. Returns dword 0 of the completion.
+    /// Sets a feature to `value`, which is dword 11 of the command. `has_queues` is true if I/O queues exist. Returns dword 0 of the completion.
     pub fn set(&mut self, feature: u8, value: u32, has_queues: bool) -> Result<u32, Status> {
         match feature {
             0x01 => self.arbitration = value & 0xffff_ff07,
-            // There is power state 0 only.
+            // Power state 0 is the only power state.
             0x02 if (value & 0x1f) as u8 == 0 => {}
             0x04 => self.temperature[threshold(value)?] = value as u16,
-            // An error for blocks that were never written is not supported.
+            // An error for blocks that were never written (DULBE) is not supported.
             0x05 if value >> 16 & 1 == 0 => self.error_recovery = value & 0xffff,
             0x06 if self.write_cache.is_some() => self.write_cache = Some(value & 1 != 0),
             0x07 => {
@@ -94,7 +94,7 @@ impl Features {
         Ok(0)
     }
 
-    /// The most commands that are read from a queue in its turn.
+    /// The most commands that are read from a queue in one turn.
     pub fn burst(&self) -> u32 {
         match self.arbitration & 7 {
             7 => u32::MAX,
@@ -102,7 +102,8 @@ impl Features {
         }
     }
 
-    /// The number of entries for which an interrupt waits, and the longest time in femtoseconds; none if each has its own.
+    /// The number of entries after which an interrupt is signalled, and the longest time before it in femtoseconds; none if each entry has its
+    /// own interrupt.
     pub fn coalescing(&self, vector: u16) -> Option<(u32, u64)> {
         let (count, time) = (self.coalescing & 0xff, u64::from(self.coalescing >> 8));
         let is_direct = self
@@ -124,7 +125,7 @@ impl Features {
     }
 }
 
-/// The place of the threshold that a value names: over or under, of the composite temperature, as there are no other sensors.
+/// The index of the threshold that a value selects: over-temperature or under-temperature. There is no sensor besides the composite temperature.
 fn threshold(value: u32) -> Result<usize, Status> {
     let (sensor, kind) = (value >> 16 & 0xf, value >> 20 & 3);
     match (sensor, kind) {

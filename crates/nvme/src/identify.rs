@@ -7,9 +7,9 @@ use crate::parameters::NvmeParameters;
 pub const SIZE: usize = 4096;
 /// The only namespace.
 pub const NAMESPACE: u32 = 1;
-/// Vendor ID of QEMU, whose NVM Express controller is nobody's hardware.
+/// Vendor ID of QEMU. Its NVM Express controller is not a hardware product.
 pub const VENDOR: u16 = 0x1b36;
-/// The temperature above which a drive warns, in kelvin. Our choice: 70 degrees Celsius.
+/// The temperature in kelvin from which a drive has a critical warning. Our choice: 70 degrees Celsius.
 pub const WARNING_TEMPERATURE: u16 = 343;
 
 /// The data structures of one drive.
@@ -20,7 +20,7 @@ pub struct Identify<'a> {
 }
 
 impl Identify<'_> {
-    /// The data structure that `structure` (CNS) selects; none if there is no such structure.
+    /// The data structure with the number `structure` (CNS); none if there is no such structure.
     pub fn data(&self, structure: u8, namespace: u32) -> Option<Vec<u8>> {
         Some(match structure {
             0x00 => self.namespace(),
@@ -41,9 +41,9 @@ impl Identify<'_> {
         data.put(64, FIRMWARE);
         data.put(77, &[parameters.transfer_exponent() as u8]);
         data.put(80, &crate::registers::VERSION.to_le_bytes());
-        // An I/O controller.
+        // Controller type: I/O controller.
         data.put(111, &[1]);
-        // Limits of aborts and of event requests, one firmware slot that is read only, long log pages, entries of the error log.
+        // Limit of Abort commands, limit of asynchronous event requests, one read-only firmware slot, long log pages, size of the error log.
         let requests = crate::events::MOST_REQUESTS as u8 - 1;
         data.put(
             258,
@@ -60,11 +60,11 @@ impl Identify<'_> {
         data.put(280, &parameters.used().to_le_bytes());
         data.put(512, &[0x66, 0x44]);
         data.put(516, &NAMESPACE.to_le_bytes());
-        // A volatile write cache, and a flush of all namespaces.
+        // A volatile write cache, and support of a flush of all namespaces.
         data.put(525, &[if parameters.has_cache() { 0b111 } else { 0 }]);
         let name = format!("nqn.2014-08.org.nvmexpress:uuid:{}", self.uuid_text());
         data.put(768, name.as_bytes());
-        // Power state 0: 25 W, in units of 10 mW.
+        // Power state 0 has 25 W, in units of 10 mW.
         data.put(2048, &2500_u16.to_le_bytes());
         data.0
     }
@@ -75,7 +75,7 @@ impl Identify<'_> {
         for at in [0, 8, 16] {
             data.put(at, &parameters.blocks().to_le_bytes());
         }
-        // Blocks that were never written read as zeros.
+        // Blocks that were never written return zeros.
         data.put(33, &[1]);
         data.put(48, &parameters.used().to_le_bytes());
         data.put(128, &(parameters.block_exponent() << 16).to_le_bytes());
@@ -91,7 +91,7 @@ impl Identify<'_> {
         data.0
     }
 
-    /// The identifiers of the namespace: a UUID.
+    /// The identifiers of the namespace: one UUID.
     fn descriptors(&self) -> Vec<u8> {
         let mut data = Structure::new();
         data.put(0, &[3, 16]);
@@ -99,10 +99,10 @@ impl Identify<'_> {
         data.0
     }
 
-    /// A UUID of its own for each serial number, of version 8 (RFC 9562, 5.8).
+    /// A UUID of version 8 (RFC 9562, 5.8), which is different for each serial number.
     fn uuid(&self) -> [u8; 16] {
         let hash = |seed: u64| {
-            // FNV-1a of 64 bits.
+            // A 64-bit hash of the serial number (FNV-1a).
             let bytes = self.serial.bytes();
             bytes.fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| {
                 (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
@@ -130,7 +130,7 @@ impl Identify<'_> {
 /// The most Abort commands in progress. Each ends at once.
 pub const MOST_ABORTS: u8 = 4;
 
-/// A data structure while it is filled.
+/// A data structure to fill.
 struct Structure(Vec<u8>);
 
 impl Structure {
@@ -142,7 +142,7 @@ impl Structure {
         self.0[at..at + field.len()].copy_from_slice(field);
     }
 
-    /// Puts a text with spaces behind it; what does not fit is cut off.
+    /// Stores a text with trailing spaces. A text that is too long is cut off.
     fn text(&mut self, field: std::ops::Range<usize>, text: &str) {
         self.0[field.clone()].fill(b' ');
         let shown = text.bytes().map(|byte| match byte {

@@ -1,8 +1,7 @@
 //! An NVM Express 1.4 drive with one namespace, as a device model on the interface of `peerlane-device`.
 //!
-//! It has the registers, the admin commands and the NVM commands that the specification requires of an I/O controller, so that a driver
-//! brings it up as it does hardware. Absent are all optional commands, SGLs, protection information, several namespaces, and a memory
-//! buffer of the controller.
+//! It has the registers, the admin commands and the NVM commands that the specification requires of an I/O controller, so that a driver can use
+//! it like hardware. It has no optional commands, no SGLs, no protection information, no second namespace and no controller memory buffer.
 
 pub mod command;
 mod controller;

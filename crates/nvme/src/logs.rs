@@ -4,26 +4,26 @@ use std::collections::VecDeque;
 
 use crate::command::{Command, Status, status_field};
 
-/// Firmware revision: that of the model.
+/// Firmware revision, which is the revision of the model.
 pub const FIRMWARE: &[u8; 8] = b"1.0     ";
 /// The most entries of the error log.
 pub const LOGGED_ERRORS: usize = 64;
 
-/// The counts of the drive since it was made, and its last errors.
+/// The counts of the drive since it was created, and its most recent errors.
 #[derive(Clone, Debug, Default)]
 pub struct Logs {
-    /// Entries of the error log, the last first.
+    /// Entries of the error log, most recent first.
     errors: VecDeque<[u8; ERROR]>,
     error_count: u64,
-    /// Blocks of 512 bytes that were read and written.
+    /// Number of units of 512 bytes that were read, and number that were written.
     pub units: [u64; 2],
-    /// Read and write commands.
+    /// Number of read commands, and number of write commands.
     pub commands: [u64; 2],
-    /// Time with commands in progress, in femtoseconds.
+    /// Total time during which commands were in progress, in femtoseconds.
     pub busy: u64,
 }
 
-/// The health of a drive at one time.
+/// The health of a drive at one point in time.
 #[derive(Clone, Copy, Debug)]
 pub struct Health {
     /// Critical warnings.
@@ -35,7 +35,7 @@ pub struct Health {
 }
 
 impl Logs {
-    /// Adds a command that has failed to the error log.
+    /// Adds a failed command to the error log.
     pub fn add(&mut self, queue: u16, command: &Command, status: Status) {
         let block = u64::from(command.words[1]) << 32 | u64::from(command.words[0]);
         let status = status_field(Err(status)) << 1;
@@ -55,7 +55,7 @@ impl Logs {
         entry[8..10].copy_from_slice(&queue.to_le_bytes());
         entry[10..12].copy_from_slice(&id.to_le_bytes());
         entry[12..14].copy_from_slice(&status.to_le_bytes());
-        // The parameter with the error is not told.
+        // The entry does not specify which parameter of the command has the error.
         entry[14..16].copy_from_slice(&u16::MAX.to_le_bytes());
         entry[16..24].copy_from_slice(&block.to_le_bytes());
         entry[24..28].copy_from_slice(&namespace.to_le_bytes());
@@ -63,7 +63,7 @@ impl Logs {
         self.errors.truncate(LOGGED_ERRORS);
     }
 
-    /// The log page with an identifier; none if there is no such page.
+    /// The log page with the identifier `page`; none if there is no such page.
     pub fn page(&self, page: u8, health: Health) -> Option<Vec<u8>> {
         match page {
             1 => {
@@ -84,7 +84,7 @@ impl Logs {
         };
         put(0, health.warnings.into(), 1);
         put(1, health.temperature.into(), 2);
-        // Spare blocks in percent, and the threshold.
+        // Available spare blocks, and their threshold, in percent.
         put(3, 100, 1);
         put(4, 10, 1);
         for (number, at) in [32, 48].into_iter().enumerate() {
@@ -99,7 +99,7 @@ impl Logs {
     }
 }
 
-/// One slot, which is active.
+/// The firmware slot information: one slot, which is active.
 fn firmware() -> Vec<u8> {
     let mut bytes = vec![0; 512];
     bytes[0] = 1;

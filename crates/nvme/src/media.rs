@@ -1,9 +1,9 @@
-//! The blocks of the drive, and the times of accesses to them.
+//! The blocks of the drive, and the times that accesses to them take.
 //!
-//! The media is a number of channels, each with dies behind it. A read occupies a die for the read latency, unless the die has just read
-//! that stripe, and then the channel for the transfer. A write occupies the channel for the transfer, and then the die for a program
-//! operation. A read waits for the program operation that its die is at, and goes before those behind it. Data in the write cache, which
-//! stays there until other data needs the space, is read from there.
+//! The media has several channels, each with several dies. A read occupies a die for the read latency, and then the channel for the transfer. If
+//! the stripe is the last one that the die has read, the read does not occupy the die. A write occupies the channel for the transfer, and then
+//! the die for a program operation. A read waits for the current program operation of its die, and is executed before later program operations.
+//! Data stays in the write cache until other data needs the space; until then, it is read from the cache.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -11,15 +11,15 @@ use std::ops::RangeInclusive;
 
 use crate::NvmeParameters;
 
-/// The blocks of a drive. Times are in femtoseconds.
+/// The blocks of a drive. All times are in femtoseconds.
 #[derive(Clone, Debug)]
 pub struct Media {
-    /// The pages that were written; all other bytes are zero.
+    /// The pages that were written. All other bytes are zero.
     pages: BTreeMap<u64, Page>,
     /// The time at which each channel becomes free.
     channels: Vec<u64>,
     dies: Vec<Die>,
-    /// Number of neighbouring bytes in one die.
+    /// Number of consecutive bytes in one die.
     stripe: u64,
     /// Bandwidth of a channel in bytes per second.
     bandwidth: u64,
@@ -27,26 +27,26 @@ pub struct Media {
     program_latency: u64,
     cache: u64,
     cache_latency: u64,
-    /// The data in the write cache: the end of its program operations where no read delays them, its offset, and its length.
+    /// The data in the write cache: the end of its program operations if no read delays them, its offset, and its length.
     cached: BinaryHeap<Reverse<(u64, u64, u64)>>,
-    /// The bytes in the write cache.
+    /// Number of bytes in the write cache.
     held: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Page {
     bytes: Box<[u8]>,
-    /// The end of the program operations of the newest data, if the write cache has it.
+    /// The end of the program operations of the newest data, if this data is in the write cache.
     cached: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Die {
-    /// The time at which it ends its reads.
+    /// The time at which the die has ended its reads.
     free: u64,
-    /// The time that its program operations take from then on.
+    /// The total time that the waiting program operations of the die take after `free`.
     programs: u64,
-    /// The stripe in its page register, and the time from which it is there.
+    /// The stripe in the page register of the die, and the time from which it is there.
     register: Option<(u64, u64)>,
 }
 
@@ -69,7 +69,7 @@ impl Media {
         }
     }
 
-    /// Reads bytes from `offset` on.
+    /// Copies bytes from `offset` on into `into`.
     pub fn load(&self, offset: u64, into: &mut [u8]) {
         each(offset, into.len(), |page, from, range| {
             match self.pages.get(&page) {
@@ -82,7 +82,7 @@ impl Media {
         });
     }
 
-    /// Writes bytes from `offset` on.
+    /// Stores bytes from `offset` on.
     pub fn store(&mut self, offset: u64, bytes: &[u8]) {
         each(offset, bytes.len(), |page, from, range| {
             let kept = self.pages.entry(page).or_insert_with(|| Page {
@@ -93,7 +93,7 @@ impl Media {
         });
     }
 
-    /// The time at which the data of a read that begins at `now` has come.
+    /// The time at which the data of a read is available, if the read begins at `now`.
     pub fn read(&mut self, now: u64, offset: u64, len: u64) -> u64 {
         let mut end = now;
         for (stripe, at, len) in self.stripes(offset, len) {
@@ -119,13 +119,13 @@ impl Media {
         out
     }
 
-    /// Whether nine of ten dies have work at `now`, so that more commands would wait for them.
+    /// Whether at least nine of ten dies have work at `now`, so that additional commands would wait for them.
     pub fn is_busy(&self, now: u64) -> bool {
         let busy = self.dies.iter().filter(|die| die.free + die.programs > now);
         10 * busy.count() >= 9 * self.dies.len()
     }
 
-    /// Whether the write cache has all of these bytes.
+    /// Whether the write cache contains all of these bytes.
     fn is_cached(&self, offset: u64, len: u64) -> bool {
         let has = |page| {
             let page: Option<&Page> = self.pages.get(&page);
@@ -134,8 +134,8 @@ impl Media {
         self.held > 0 && pages_of(offset, len).all(has)
     }
 
-    /// The time at which a write whose data is there at `now` ends: in the write cache, or in the dies if there is none, or if it is to
-    /// go `through` the cache.
+    /// The time at which a write ends if its data is available at `now`. It ends when the data is in the write cache, or in the dies if there is
+    /// no write cache or `through` is set.
     pub fn write(&mut self, now: u64, (offset, len): (u64, u64), through: bool) -> u64 {
         let through = through || len > self.cache;
         let begin = if through { now } else { self.space(now, len) };
@@ -168,7 +168,7 @@ impl Media {
         ends.max().unwrap_or(now).max(now)
     }
 
-    /// The time, `now` or later, at which the write cache has space for `len` more bytes.
+    /// The time, `now` or later, at which the write cache has space for `len` more bytes. Removes data from the cache for this.
     fn space(&mut self, now: u64, len: u64) -> u64 {
         let mut time = now;
         while self.held + len > self.cache
@@ -195,13 +195,13 @@ impl Media {
         })
     }
 
-    /// The die and the channel of a stripe: neighbouring stripes are in different channels.
+    /// The die and the channel of a stripe. Consecutive stripes are in different channels.
     fn place(&self, stripe: u64) -> (usize, usize) {
         let die = (stripe % self.dies.len() as u64) as usize;
         (die, die % self.channels.len())
     }
 
-    /// The time of a transfer on a channel.
+    /// The time that a transfer of `len` bytes takes on a channel.
     fn transfer(&self, len: u64) -> u64 {
         let fs = u128::from(len) * 1_000_000_000_000_000 / u128::from(self.bandwidth);
         fs as u64
@@ -209,7 +209,7 @@ impl Media {
 }
 
 impl Die {
-    /// Lets program operations go on until `time`.
+    /// Continues the program operations until `time`.
     fn advance(&mut self, time: u64) {
         if let Some(idle) = time.checked_sub(self.free) {
             self.programs = self.programs.saturating_sub(idle);
@@ -217,7 +217,7 @@ impl Die {
         }
     }
 
-    /// The time, `now` or later, at which a read can begin: when the program operation that is under way has ended.
+    /// The time, `now` or later, at which a read can begin: the end of earlier reads, or of the program operation that is in progress.
     fn begin(&mut self, now: u64, program_latency: u64) -> u64 {
         if now >= self.free {
             self.advance(now);
@@ -228,12 +228,13 @@ impl Die {
     }
 }
 
-/// The pages with the `len` bytes from `offset` on.
+/// The range of the pages that contain the `len` bytes from `offset` on.
 fn pages_of(offset: u64, len: u64) -> RangeInclusive<u64> {
     offset / PAGE..=(offset + len - 1) / PAGE
 }
 
-/// Calls `work` for the part of each page of `len` bytes from `offset` on: the page, the offset in it, and the range of the bytes.
+/// Calls `work` for each page that contains some of the `len` bytes from `offset` on, with the page, the offset in it, and the range of these
+/// bytes.
 fn each(offset: u64, len: usize, mut work: impl FnMut(u64, usize, std::ops::Range<usize>)) {
     let mut at = 0;
     while at < len {
@@ -244,7 +245,7 @@ fn each(offset: u64, len: usize, mut work: impl FnMut(u64, usize, std::ops::Rang
     }
 }
 
-/// The bytes that are kept together.
+/// The size of a page, in which bytes are stored together.
 const PAGE: u64 = 4096;
 
 #[cfg(test)]
@@ -285,7 +286,7 @@ mod tests {
         let mut one = media(0);
         assert_eq!(one.read(0, 0, 4096), 51 * US);
         assert_eq!(one.read(0, 4 * 4096, 4096), 102 * US);
-        // Another channel, and then another die of the first channel.
+        // The next read uses another channel, and the one after it uses another die of the first channel.
         assert_eq!(one.read(0, 4096, 4096), 51 * US);
         assert_eq!(one.read(0, 8192, 4096), 103 * US);
         assert_eq!(media(0).read(0, 0, 8192), 51 * US);
@@ -319,7 +320,7 @@ mod tests {
         assert_eq!(media.write(0, (0, 4096), false), 10 * US);
         assert_eq!(media.write(0, (4096, 4096), false), 10 * US);
         assert_eq!(media.flush(0), 501 * US);
-        // The cache is full until the first write is in its die.
+        // The write cache is full until the data of the first write is in its die.
         assert_eq!(media.write(0, (8192, 4096), false), 511 * US);
         let end = media.write(0, (12288, 4096), true);
         assert!(end >= 501 * US, "a write through the cache ends in the die");
@@ -344,7 +345,7 @@ mod tests {
             media.write(0, (stripe * 4096, 4096), true);
         }
         assert_eq!(media.flush(0), 1_501 * US);
-        // The second operation is under way, and ends at 1001 us.
+        // At 700 us the second program operation is in progress; it ends at 1001 us.
         assert_eq!(media.read(700 * US, 12 * 4096, 4096), 1_052 * US);
         assert_eq!(media.flush(700 * US), 1_552 * US);
     }

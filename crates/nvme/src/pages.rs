@@ -1,21 +1,21 @@
-//! The pages of a command's data in host memory, by PRP entries and lists (NVM Express 1.4, section 4.3).
+//! The pages in host memory that contain a command's data, from PRP entries and PRP lists (NVM Express 1.4, section 4.3).
 
 use crate::command::Status;
 
-/// The pages of a command's data, as far as they are known.
+/// The pages of a command's data whose addresses are known so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pages {
     /// Size of a page of the host.
     page: u64,
     ranges: Vec<(u64, u64)>,
-    /// The bytes whose pages are not known.
+    /// Number of bytes whose pages are not known yet.
     left: u64,
-    /// The address of the list with the next pages.
+    /// The address of the PRP list with the next pages.
     list: u64,
 }
 
 impl Pages {
-    /// The pages of `len` bytes of data by the two PRP entries of a command.
+    /// The pages of `len` bytes of data, as far as the two PRP entries of a command determine them.
     pub fn begin([first, second]: [u64; 2], len: u64, page: u64) -> Result<Self, Status> {
         if !first.is_multiple_of(4) {
             return Err(Status::PrpOffsetInvalid);
@@ -38,14 +38,14 @@ impl Pages {
         Ok(pages)
     }
 
-    /// The address and the length of the list that is to be read, if pages are not known yet.
+    /// The address and the length of the PRP list to read next; none if all pages are known.
     pub fn list(&self) -> Option<(u64, u64)> {
         let needed = self.left.div_ceil(self.page);
         let entries = (self.page - self.list % self.page) / ENTRY;
         (needed > 0).then_some((self.list, needed.min(entries) * ENTRY))
     }
 
-    /// Takes the bytes of the list. Where more pages are needed than it has entries, its last entry is the address of the next list.
+    /// Adds the pages in a PRP list. If more pages are needed than the list has entries, its last entry is the address of the next list.
     pub fn take_list(&mut self, bytes: &[u8]) -> Result<(), Status> {
         let entries = bytes.as_chunks().0;
         let needed = self.left.div_ceil(self.page) as usize;
@@ -74,7 +74,7 @@ impl Pages {
         Some((address, left.min(self.page - address % self.page)))
     }
 
-    /// Address and length of each contiguous range of the data.
+    /// Address and length of each contiguous range of the data in host memory.
     pub fn ranges(&self) -> &[(u64, u64)] {
         &self.ranges
     }
@@ -93,7 +93,7 @@ impl Pages {
     }
 }
 
-/// Size of an entry of a list in bytes.
+/// Size of an entry of a PRP list in bytes.
 const ENTRY: u64 = 8;
 
 #[cfg(test)]
@@ -103,7 +103,7 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    /// The ranges of `len` bytes, with the lists of `memory`, each with its address.
+    /// The ranges of `len` bytes of data. `memory` contains the PRP lists, each with its address.
     fn walk(
         prp: [u64; 2],
         len: u64,

@@ -80,8 +80,8 @@ impl NvmeParameters {
     }
 }
 
-/// The most I/O queues that a parameter can ask for: each may have a vector beside that of the admin queue.
+/// The largest number of I/O queues that a parameter can set. Each queue may have its own vector, besides the vector of the admin queues.
 pub const MOST_QUEUES: u16 = 64;
 
-/// The most bytes of all commands in progress. Our choice: half of what a device keeps for the requests of its model.
+/// The largest number of data bytes of all commands in progress. Our choice: half of the bytes that a device accepts in requests of its model.
 const MOST_DATA: u64 = 128 << 20;

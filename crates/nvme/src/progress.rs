@@ -8,27 +8,27 @@ use crate::pages::Pages;
 /// A command in progress.
 #[derive(Clone, Debug)]
 pub struct Progress {
-    /// Its submission queue.
+    /// The submission queue of the command.
     pub queue: u16,
     pub command: Command,
-    /// The direction of its data.
+    /// The direction of the command's data.
     pub action: Action,
-    /// The pages of its data in host memory; none for a flush.
+    /// The pages of the command's data in host memory; none for a flush.
     pub pages: Option<Pages>,
-    /// Its data.
+    /// The data of the command.
     pub bytes: Vec<u8>,
     /// Number of bytes of the data that were sent to host memory.
     pub sent: usize,
-    /// The time at which it began, in femtoseconds.
+    /// The time at which the command began, in femtoseconds.
     pub born: u64,
     /// Number of reads and writes of host memory that have not ended.
     pub awaited: usize,
     pub has_failed: bool,
-    /// Whether it waits for the media alone, so that it can be aborted.
+    /// Whether the command waits only for the media. If so, it can be aborted.
     pub is_at_media: bool,
 }
 
-/// The movement of a command's data.
+/// The direction in which a command's data is transferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// From the controller to host memory.
@@ -44,7 +44,7 @@ pub enum Action {
     Write {
         /// Offset in the media.
         offset: u64,
-        /// Whether the data must be in the dies at the end.
+        /// Whether the command ends only when the data is in the dies.
         through: bool,
     },
     /// From the write cache to the dies.
@@ -54,30 +54,30 @@ pub enum Action {
 /// The next step of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has ended, with dword 0 of its completion.
+    /// The command has ended; the value is dword 0 of its completion.
     Done(u32),
-    /// Its data goes to host memory.
+    /// This data must be sent to host memory.
     Data(Vec<u8>),
-    /// So many bytes of data are moved.
+    /// Data must be transferred: its direction and its number of bytes.
     Move(Action, u64),
-    /// It ends later, by something else.
+    /// Another event ends the command later.
     Later,
 }
 
-/// The slots of the commands in progress.
+/// The slots for the commands in progress.
 #[derive(Clone, Debug)]
 pub struct Slots {
     all: Vec<Option<Progress>>,
     free: Vec<usize>,
-    /// Free slots for entries that are being read.
+    /// Number of free slots that are reserved for entries that are being read.
     reserved: usize,
 }
 
-/// Slots that I/O commands leave to admin commands.
+/// Number of slots that I/O commands cannot use, so that they are free for admin commands.
 const ADMIN_SLOTS: usize = 4;
 
 impl Progress {
-    /// The label of the data from byte `at` on; `last` for the last of it. Blocks have so many bytes.
+    /// The label of the data from byte `at` on. `block` is the size of a block. `last` is true if the data is the last data of the command.
     pub fn label(&self, block: u64, at: usize, last: bool) -> Option<Label> {
         let (flow, before) = match self.action {
             Action::Read { .. } | Action::Write { .. } => self.command.label?,
@@ -93,7 +93,7 @@ impl Progress {
 }
 
 impl Slots {
-    /// Slots for so many I/O commands.
+    /// Slots for `commands` I/O commands, and additional slots for admin commands.
     pub fn new(commands: usize) -> Self {
         let count = commands + ADMIN_SLOTS;
         Slots {
@@ -108,12 +108,12 @@ impl Slots {
         (self.free.len().saturating_sub(self.reserved + kept)) as u32
     }
 
-    /// Keeps slots for entries that are being read.
+    /// Reserves slots for entries that are being read.
     pub fn reserve(&mut self, count: u32) {
         self.reserved += count as usize;
     }
 
-    /// Gives kept slots back, as the entries have come.
+    /// Ends the reservation of slots, because the entries have arrived.
     pub fn release(&mut self, count: u32) {
         self.reserved -= count as usize;
     }
@@ -138,7 +138,7 @@ impl Slots {
         progress
     }
 
-    /// The slot of the command of a queue with an identifier.
+    /// The slot of the command with identifier `id` in a queue.
     pub fn find(&self, queue: u16, id: u16) -> Option<usize> {
         let is_it = |one: &Progress| (one.queue, one.command.id) == (queue, id);
         self.all

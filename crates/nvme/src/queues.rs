@@ -1,4 +1,4 @@
-//! The queues of the controller: where they are in host memory, and how far both sides are (NVM Express 1.4, section 4.1).
+//! The queues of the controller: their places in host memory, and the positions of their heads and tails (NVM Express 1.4, section 4.1).
 
 use std::collections::VecDeque;
 
@@ -8,17 +8,17 @@ use crate::command::{COMPLETION, Completion, SUBMISSION};
 pub struct SubmissionQueue {
     /// Address of the first entry.
     pub base: u64,
-    /// Number of entries, 2 at least.
+    /// Number of entries, at least 2.
     pub entries: u32,
-    /// The completion queue of its commands.
+    /// The identifier of the completion queue for the commands of this queue.
     pub completions: u16,
-    /// The entry that the controller reads next.
+    /// The index of the entry that the controller reads next.
     pub head: u32,
-    /// The entry that software writes next.
+    /// The index of the entry that software writes next.
     pub tail: u32,
     /// Whether entries are being read.
     pub is_fetching: bool,
-    /// The identifier of the admin command that deletes the queue, once there is one.
+    /// The command identifier of the admin command that deletes the queue, if software has sent one.
     pub deleted_by: Option<u16>,
 }
 
@@ -32,7 +32,7 @@ impl SubmissionQueue {
         }
     }
 
-    /// Moves the tail to the value of a doorbell; false if software cannot write it: it is no entry, or the tail was there.
+    /// Moves the tail to the value of a doorbell. Returns false if the value is invalid: no entry has this index, or the tail does not change.
     pub fn ring(&mut self, tail: u32) -> bool {
         let is_right = tail < self.entries && tail != self.tail;
         if is_right {
@@ -41,7 +41,7 @@ impl SubmissionQueue {
         is_right
     }
 
-    /// The address of the next entries, and how many of them, `most` at most, are next to each other; none if there are none to read.
+    /// The address and the number of the next entries to read. They are contiguous in memory, and at most `most`. None if no entry can be read.
     pub fn next(&self, most: u32) -> Option<(u64, u32)> {
         if self.is_fetching || self.deleted_by.is_some() {
             return None;
@@ -56,7 +56,7 @@ impl SubmissionQueue {
         (count > 0).then_some((address, count))
     }
 
-    /// Moves the head over entries that were read.
+    /// Moves the head behind `count` entries that were read.
     pub fn take(&mut self, count: u32) {
         self.head = (self.head + count) % self.entries;
     }
@@ -66,22 +66,22 @@ impl SubmissionQueue {
 pub struct CompletionQueue {
     /// Address of the first entry.
     base: u64,
-    /// Number of entries, 2 at least.
+    /// Number of entries, at least 2.
     entries: u32,
     /// The interrupt vector, if interrupts are enabled.
     pub vector: Option<u16>,
-    /// The entry that software reads next.
+    /// The index of the entry that software reads next.
     head: u32,
-    /// The entry that the controller writes next.
+    /// The index of the entry that the controller writes next.
     tail: u32,
     phase: bool,
-    /// Ends of commands without an entry, oldest first.
+    /// Ends of commands whose completion entries are not written yet, oldest first.
     pub waiting: VecDeque<Completion>,
-    /// Number of entries without an interrupt, which coalescing holds back.
+    /// Number of entries for which no interrupt was signalled, because coalescing delays it.
     pub held: u32,
-    /// The timer of the longest time for which coalescing holds them back.
+    /// The timer for the longest time for which coalescing delays the interrupt.
     pub timer: Option<u64>,
-    /// Whether an interrupt waits until software unmasks its vector in `INTMC`.
+    /// Whether an interrupt waits until software clears the mask of its vector with `INTMC`.
     pub is_pending: bool,
 }
 
@@ -101,8 +101,8 @@ impl CompletionQueue {
         self.head == self.tail
     }
 
-    /// Moves the head to the value of a doorbell; false if software cannot write it: it is no entry, the head was there, or it is beyond
-    /// the entries that were written.
+    /// Moves the head to the value of a doorbell. Returns false if the value is invalid: no entry has this index, the head does not change, or
+    /// the head would pass entries that are not written.
     pub fn ring(&mut self, head: u32) -> bool {
         if head >= self.entries || head == self.head {
             return false;
@@ -115,7 +115,8 @@ impl CompletionQueue {
         is_right
     }
 
-    /// The next end of a command that has space, with the address of its entry and the phase tag.
+    /// Removes the oldest waiting end of a command if the queue has space for its entry. Returns it with the address of the entry and the phase
+    /// tag.
     pub fn next(&mut self) -> Option<(Completion, u64, bool)> {
         let after = (self.tail + 1) % self.entries;
         if after == self.head {

@@ -8,13 +8,13 @@ use crate::parameters::NvmeParameters;
 pub const VERSION: u32 = 0x0001_0400;
 /// Size of BAR 0 in bytes.
 pub const REGISTERS: u64 = 16 << 10;
-/// Offset of the doorbells, 4 bytes each: tail of submission queue 0, head of completion queue 0, and so on.
+/// Offset of the doorbells, of 4 bytes each: the tail of submission queue 0, the head of completion queue 0, and so on.
 pub const DOORBELLS: u64 = 0x1000;
 
-/// The registers that software writes, and the status.
+/// The registers that software writes, and the status register.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Registers {
-    /// Interrupt mask: a bit for each vector below 32.
+    /// Interrupt mask, with one bit for each of the vectors 0 to 31.
     pub mask: u32,
     /// Controller Configuration.
     pub configuration: u32,
@@ -25,17 +25,17 @@ pub struct Registers {
     completions: u64,
 }
 
-/// Registers whose writes have effects.
+/// The effect of a write to a register on the controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Software has changed Controller Configuration; its value before.
+    /// Software has written Controller Configuration; the value is the previous one.
     Configured(u32),
-    /// Software has unmasked interrupts.
+    /// Software has cleared mask bits of interrupts.
     Unmasked,
 }
 
 impl Registers {
-    /// Puts what a read of registers covers into `into`.
+    /// Fills `into` with the bytes that a read of registers returns.
     pub fn read(&self, access: Access, into: &mut [u8], parameters: &NvmeParameters) {
         let all: [(u64, &[u8]); 9] = [
             (CAP, &capabilities(parameters).to_le_bytes()),
@@ -53,7 +53,7 @@ impl Registers {
         }
     }
 
-    /// Takes a write to registers. Read-only and reserved ones ignore it.
+    /// Handles a write to registers. Read-only and reserved registers do not change. Returns the effects of the write.
     pub fn write(&mut self, access: Access, bytes: &[u8]) -> Vec<Effect> {
         let mut effects = Vec::new();
         let written = |offset| {
@@ -92,7 +92,7 @@ impl Registers {
         ]
     }
 
-    /// Resets the registers as a reset of the controller does: all but the configuration and the registers of the admin queues.
+    /// Resets the registers as a reset of the controller does. Only the configuration and the registers of the admin queues keep their values.
     pub fn reset_controller(&mut self) {
         self.mask = 0;
         self.status = 0;
@@ -103,8 +103,8 @@ impl Registers {
         SMALLEST_PAGE << (self.configuration >> 7 & 0xf)
     }
 
-    /// Whether the controller can be enabled with the configuration: NVM command set, page size, round robin, and queues of two entries at
-    /// least.
+    /// Whether the controller can be enabled with its configuration: NVM command set, supported page size, round-robin arbitration, and admin
+    /// queues with valid addresses and at least two entries.
     pub fn is_possible(&self) -> bool {
         let (set, page) = (self.configuration >> 4 & 7, self.configuration >> 7 & 0xf);
         let arbitration = self.configuration >> 11 & 7;
@@ -117,47 +117,47 @@ impl Registers {
                 .all(|(base, entries)| *entries >= 2 && base.is_multiple_of(self.page()))
     }
 
-    /// Whether software has set the entry sizes of I/O queues that there are: 64 and 16 bytes.
+    /// Whether software has set the only supported entry sizes of I/O queues, 64 and 16 bytes.
     pub fn has_entry_sizes(&self) -> bool {
         self.configuration >> 16 & 0xff == 0x46
     }
 
-    /// Whether software has asked for a shutdown.
+    /// Whether software has requested a shutdown.
     pub fn asks_for_shutdown(&self) -> bool {
         matches!(self.configuration >> 14 & 3, 1 | 2)
     }
 }
 
-/// The offset of the doorbell with the tail of a submission queue.
+/// The offset of the doorbell for the tail of a submission queue.
 pub const fn tail_of(queue: u16) -> u64 {
     DOORBELLS + 8 * queue as u64
 }
 
-/// The offset of the doorbell with the head of a completion queue.
+/// The offset of the doorbell for the head of a completion queue.
 pub const fn head_of(queue: u16) -> u64 {
     tail_of(queue) + 4
 }
 
-/// Enable, in the configuration.
+/// The bit Enable of Controller Configuration.
 pub const ENABLE: u32 = 1;
-/// The configuration of an enabled controller: pages of 4 KiB, submission entries of 2^6 bytes and completion entries of 2^4 bytes.
+/// The Controller Configuration of an enabled controller: pages of 4 KiB, submission entries of 2^6 bytes and completion entries of 2^4 bytes.
 pub const ENABLED: u32 = ENABLE | 6 << 16 | 4 << 20;
-/// Ready, in the status.
+/// The bit Ready of Controller Status.
 pub const READY: u32 = 1;
-/// Controller Fatal Status.
+/// The bit Controller Fatal Status of Controller Status.
 pub const FATAL: u32 = 1 << 1;
-/// Shutdown Status: in progress.
+/// The value of Shutdown Status for a shutdown in progress.
 pub const SHUTTING_DOWN: u32 = 1 << 2;
-/// Shutdown Status: complete.
+/// The value of Shutdown Status for a complete shutdown.
 pub const SHUT_DOWN: u32 = 2 << 2;
 /// All bits of Shutdown Status.
 pub const SHUTDOWN_STATUS: u32 = 3 << 2;
 
 /// The bits of Controller Configuration that are not reserved.
 const CONFIGURATION_BITS: u32 = 0x00ff_fff1;
-/// The smallest page, of 4 KiB (`CAP.MPSMIN`).
+/// The smallest page size, 4 KiB (`CAP.MPSMIN`).
 const SMALLEST_PAGE: u64 = 4096;
-/// The largest page is of 64 KiB (`CAP.MPSMAX`).
+/// The largest page size, 64 KiB, as a power of two of 4 KiB (`CAP.MPSMAX`).
 const LARGEST_PAGE_EXPONENT: u32 = 4;
 
 const CAP: u64 = 0x00;
@@ -175,7 +175,8 @@ pub const ASQ: u64 = 0x28;
 /// Address of the admin completion queue, 64 bits.
 pub const ACQ: u64 = 0x30;
 
-/// The value of `CAP`: entries of queues (MQES), contiguous queues (CQR), time to become ready (TO), NVM command set (CSS), largest page.
+/// The value of `CAP`: entries of a queue (MQES), contiguous queues (CQR), time to become ready (TO), NVM command set (CSS), largest page size
+/// (MPSMAX).
 fn capabilities(parameters: &NvmeParameters) -> u64 {
     let timeout = parameters
         .ready_time
@@ -192,7 +193,7 @@ fn capabilities(parameters: &NvmeParameters) -> u64 {
 /// The unit of `CAP.TO`, in femtoseconds.
 const HALF_SECOND: u64 = 500_000_000_000_000;
 
-/// The `register` at `offset` after a write, if the write is to any byte of it.
+/// The value of `register` at `offset` after a write; none if the write does not include a byte of it.
 fn updated<const LEN: usize>(
     access: Access,
     bytes: &[u8],

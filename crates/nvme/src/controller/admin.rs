@@ -89,12 +89,12 @@ impl Nvme {
         Ok(Outcome::Done(0))
     }
 
-    /// Checks size, flags and address of a new queue.
+    /// Checks the size, the flags and the address of a queue that software creates.
     fn check_queue(&self, command: &Command, size: u16) -> Result<(), Status> {
         if size == 0 || u32::from(size) >= self.parameters.queue_entries {
             return Err(Status::InvalidQueueSize);
         }
-        // Queues are contiguous (CAP.CQR).
+        // Queues must be contiguous (CAP.CQR).
         if command.low(11) & CONTIGUOUS == 0 || !self.registers.has_entry_sizes() {
             return Err(Status::InvalidField);
         }
@@ -181,7 +181,7 @@ impl Nvme {
     }
 
     fn feature(&self, command: &Command) -> Result<Outcome, Status> {
-        // Only current values can be selected: the controller saves none.
+        // Only the current values can be selected, because the controller stores no saved values.
         if command.words[0] >> 8 & 7 != 0 {
             return Err(Status::InvalidField);
         }
@@ -199,7 +199,7 @@ impl Nvme {
         }
     }
 
-    /// Aborts a command that waits for the media alone, or an event request. Bit 0 of the result says that nothing was aborted.
+    /// Aborts a command that waits only for the media, or an asynchronous event request. Bit 0 of the result is set if nothing was aborted.
     fn abort(&mut self, command: &Command, now: u64) -> Outcome {
         let (queue, id) = (command.low(10), command.high(10));
         if queue == 0 && self.events.abort(id) {
@@ -216,7 +216,7 @@ impl Nvme {
     }
 }
 
-/// Whether a queue can have this identifier, where there are so many I/O queues.
+/// Whether a queue can have the identifier `number` if there are `queues` I/O queues.
 fn is_place(number: u16, queues: u16) -> bool {
     (1..=queues).contains(&number)
 }

@@ -8,13 +8,13 @@ use crate::queues::CompletionQueue;
 use super::{FATAL, Nvme, Purpose};
 
 impl Nvme {
-    /// Ends a command with an error, of which the error log has an entry.
+    /// Ends a command with an error, and adds the error to the error log.
     pub(super) fn fail(&mut self, queue: u16, command: &Command, status: Status) {
         self.logs.add(queue, command, status);
         self.complete(queue, command.id, Err(status));
     }
 
-    /// Keeps the end of a command for its completion queue.
+    /// Adds the end of a command to the queue of ends that wait for space in the completion queue.
     pub(super) fn complete(&mut self, queue: u16, id: u16, outcome: Result<u32, Status>) {
         let submissions = self.submissions[usize::from(queue)].as_ref();
         let place = submissions.map(|one| usize::from(one.completions));
@@ -25,7 +25,7 @@ impl Nvme {
         }
     }
 
-    /// Writes completion entries, each with its interrupt, while the queues have space.
+    /// Writes completion entries, each with its interrupt, as long as the completion queues have space.
     pub(super) fn post(&mut self, shell: &mut Shell<'_>) {
         for number in 0..self.completions.len() {
             while let Some((completion, address, phase)) = self.completions[number]
@@ -47,7 +47,7 @@ impl Nvme {
         }
     }
 
-    /// Interrupts for an entry of a completion queue, unless coalescing holds the interrupt back.
+    /// Signals an interrupt for a new entry of a completion queue, unless interrupt coalescing delays it.
     pub(super) fn signal(&mut self, number: u16, shell: &mut Shell<'_>) {
         let Some(queue) = self.completions[usize::from(number)].as_mut() else {
             return;
@@ -68,7 +68,7 @@ impl Nvme {
         }
     }
 
-    /// Interrupts for the entries of a completion queue that had no interrupt.
+    /// Signals an interrupt for the entries of a completion queue for which none was signalled.
     pub(super) fn interrupt(&mut self, number: u16, shell: &mut Shell<'_>) {
         let Some(queue) = self.completions[usize::from(number)].as_mut() else {
             return;
@@ -84,11 +84,11 @@ impl Nvme {
             queue.is_pending = true;
             return;
         }
-        // A vector that the scenario has taken away signals nothing.
+        // The vector may not exist any more because of the scenario. If so, no interrupt is signalled.
         let _ = shell.interrupt(vector);
     }
 
-    /// Sends the interrupts that have waited for their vectors to be unmasked.
+    /// Signals the interrupts that wait for a mask, if their vectors are not masked any more.
     pub(super) fn unmask(&mut self, shell: &mut Shell<'_>) {
         let mask = self.registers.mask;
         for queue in self.completions.iter_mut().flatten() {

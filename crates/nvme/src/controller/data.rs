@@ -1,4 +1,4 @@
-//! The data of commands: lists of pages, transfers between host memory and media, and the ends of commands.
+//! The data of commands: PRP lists, transfers between host memory and media, and the ends of commands.
 
 use peerlane_device::{Failure, Mark, Misuse, Shell};
 
@@ -10,7 +10,7 @@ use crate::progress::{Action, Outcome, Progress};
 use super::{Nvme, Purpose};
 
 impl Nvme {
-    /// Checks a command of an I/O queue.
+    /// Checks a command of an I/O queue, and returns its next step.
     pub(super) fn plan_io(&self, command: &Command) -> Result<Outcome, Status> {
         let is_flush = command.opcode == FLUSH;
         if !matches!(command.opcode, FLUSH | WRITE | READ) {
@@ -43,7 +43,7 @@ impl Nvme {
         Ok(Outcome::Move(action, len))
     }
 
-    /// Keeps a command in a slot while its `len` bytes of data are moved.
+    /// Stores a command in a slot, and begins the transfer of its `len` bytes of data.
     pub(super) fn keep(
         &mut self,
         queue: u16,
@@ -73,7 +73,7 @@ impl Nvme {
         Ok(())
     }
 
-    /// Reads the next list of pages of a command, or moves its data if all are known.
+    /// Reads the next PRP list of a command, or begins to transfer its data if the addresses of all pages are known.
     pub(super) fn find_pages(&mut self, slot: usize, shell: &mut Shell<'_>) {
         let Some(progress) = self.slots.at(slot) else {
             return;
@@ -112,7 +112,7 @@ impl Nvme {
         }
     }
 
-    /// Begins to move the data of a command whose pages are known.
+    /// Begins to transfer the data of a command. The addresses of all its pages must be known.
     pub(super) fn move_data(&mut self, slot: usize, shell: &mut Shell<'_>) {
         let Some(progress) = self.slots.at(slot) else {
             return;
@@ -127,7 +127,7 @@ impl Nvme {
         self.access(slot, end, shell);
     }
 
-    /// Waits for the media until `end`.
+    /// Starts the command's access to the media, which ends at `end`.
     pub(super) fn access(&mut self, slot: usize, end: u64, shell: &mut Shell<'_>) {
         if let Some(progress) = self.slots.at(slot) {
             progress.is_at_media = true;
@@ -149,7 +149,7 @@ impl Nvme {
         self.send(slot, shell);
     }
 
-    /// Writes the data of a command to host memory, behind that of others.
+    /// Writes the data of a command to host memory, after the data of earlier commands.
     pub(super) fn send(&mut self, slot: usize, shell: &mut Shell<'_>) {
         self.to_send.push_back(slot);
         if self.to_send.len() == 1 {
@@ -157,7 +157,8 @@ impl Nvme {
         }
     }
 
-    /// Writes the next page of data to host memory, once the one before it has left: reads of entries do not wait behind all data.
+    /// Writes the next page of data to host memory, after the previous page was sent. Reads of submission entries therefore wait behind one page
+    /// of data at most.
     fn send_page(&mut self, shell: &mut Shell<'_>) {
         let block = self.parameters.block_size.0;
         while let Some(slot) = self.to_send.front().copied() {
@@ -193,7 +194,7 @@ impl Nvme {
         }
     }
 
-    /// Takes note that a page of a command's data has left.
+    /// Handles the end of the transmission of a page of a command's data.
     pub(super) fn take_sent(&mut self, slot: usize, shell: &mut Shell<'_>) {
         if let Some(progress) = self.slots.at(slot) {
             progress.awaited -= 1;
@@ -228,7 +229,7 @@ impl Nvme {
         self.end_if_over(slot, shell);
     }
 
-    /// Begins a transfer for the command in a slot. An address that cannot be is a failed transfer.
+    /// Begins a transfer for the command in a slot. If its address is invalid, the transfer has failed.
     pub(super) fn move_part(
         &mut self,
         slot: usize,
@@ -252,7 +253,7 @@ impl Nvme {
     ) {
         if let Some(progress) = self.slots.at(slot) {
             match outcome {
-                // The only range of the data.
+                // The data has a single range.
                 Ok(bytes) if progress.bytes.is_empty() => progress.bytes = bytes.to_vec(),
                 Ok(bytes) => progress.bytes[offset..offset + bytes.len()].copy_from_slice(bytes),
                 Err(_) => progress.has_failed = true,
@@ -264,7 +265,8 @@ impl Nvme {
         self.end_if_over(slot, shell);
     }
 
-    /// Continues a command that waits for no transfer any more: to the media with data from host memory, and otherwise to its end.
+    /// Continues a command if none of its transfers is outstanding. Data from host memory is then written to the media; otherwise the command
+    /// ends.
     pub(super) fn end_if_over(&mut self, slot: usize, shell: &mut Shell<'_>) {
         let now = shell.now_fs();
         let Some(progress) = self.slots.at(slot).filter(|one| one.awaited == 0) else {

@@ -1,4 +1,4 @@
-//! The controller on a bench, whose test is the software and the memory of the host.
+//! Tests of the controller on a bench. The test takes the place of the software and of the memory of the host.
 
 use peerlane_device::{Asked, Bar, Bench, Description};
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ impl Host {
         written.expect("a register");
     }
 
-    /// Serves the requests of the drive until it makes no more.
+    /// Answers the requests of the drive until it makes no more requests.
     fn serve(&mut self) {
         while let Some(asked) = self.bench.take().expect("the drive goes on") {
             match asked {
@@ -92,7 +92,8 @@ impl Host {
         }
     }
 
-    /// Runs a command of the admin queue or the I/O queue: command identifier and status of the only new completion entry.
+    /// Runs a command of the admin queue (`queue` 0) or of the I/O queue. Returns the command identifier and the status of the only new
+    /// completion entry.
     fn run(&mut self, queue: usize, entry: &[u8; 64]) -> (u16, u16) {
         let at = (SUBMISSIONS[queue] + self.tails[queue] * SUBMISSION) as usize;
         self.memory[at..at + 64].copy_from_slice(entry);
@@ -185,7 +186,7 @@ proptest! {
     ) {
         let mut host = Host::ready();
         for (number, (queue, opcode, namespace, words, prp, is_tame)) in commands.into_iter().enumerate() {
-            // Event requests wait, and the queues of this test stay.
+            // Asynchronous event requests would wait, and the queues of this test must not be deleted, so these opcodes are replaced.
             let waits = queue == 0 && matches!(opcode, 0x0c | 0x00 | 0x04);
             let opcode = if waits { 6 } else { opcode };
             let at = |place: usize| if is_tame[place] { 0x10000 + prp[place] % 0xe0000 / 4096 * 4096 } else { prp[place] };
@@ -196,7 +197,7 @@ proptest! {
                 let word = if place == 1 && is_tame[3] { 0 } else { word };
                 bytes[40 + 4 * place..44 + 4 * place].copy_from_slice(&word.to_le_bytes());
             }
-            // Coalescing would hold back interrupts alone; other features change nothing that the test looks at.
+            // Interrupt coalescing would only delay interrupts. Other features change nothing that the test checks.
             let (id, _) = host.run(queue, &bytes);
             prop_assert_eq!(id, number as u16);
         }
