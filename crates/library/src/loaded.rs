@@ -23,24 +23,24 @@ pub struct LibraryModel {
 }
 
 impl LibraryModel {
-    /// The model with this table.
+    /// Makes the library model that has this table.
     ///
     /// # Safety
     ///
-    /// The functions of the table must keep to the rules of [`peerlane_device::abi`], as the functions of [`peerlane_device::table`] do. They and the
-    /// declaration must stay as long as the process.
+    /// The functions of the table must obey the rules of [`peerlane_device::abi`], as the functions of [`peerlane_device::table`] do. The
+    /// functions and the declaration must exist until the process ends.
     pub unsafe fn new(table: &'static Table) -> Result<Self, LoadError> {
-        // SAFETY: the function takes nothing, and keeps to the rules.
+        // SAFETY: the function has no arguments, and the caller guarantees that it obeys the rules of the interface.
         let raw = unsafe { (table.describe)().as_ref() };
         let raw = raw.ok_or(LoadError::NoDescription)?;
-        // SAFETY: the caller keeps to the rules of this function.
+        // SAFETY: the caller obeys the safety rules of this function.
         let description = unsafe { description(raw) }?;
         Ok(LibraryModel { table, description })
     }
 
-    /// A model of this program, behind the interface of libraries.
+    /// Makes a library model from a model that is part of this program. It is called through the C interface.
     pub fn of<M: Declare + 'static>() -> Result<Self, LoadError> {
-        // SAFETY: such a table keeps to the rules, and its functions are of this program.
+        // SAFETY: a table made by `table` obeys the rules, and its functions are part of this program.
         unsafe { Self::new(table::<M>()) }
     }
 
@@ -49,7 +49,7 @@ impl LibraryModel {
         &self.description
     }
 
-    /// Makes a device with these values of the parameters, in the order of their declaration. Returns the message of a panic of the model.
+    /// Makes a device with these parameter values, in the order of declaration. Returns the message if the model panics.
     pub fn make(&self, settings: &Settings) -> Result<Box<dyn Model>, String> {
         let values = settings.all().iter();
         let values: Vec<RawSetting> = values.map(|(_, value)| RawSetting::of(value)).collect();
@@ -69,13 +69,13 @@ impl LibraryModel {
     }
 }
 
-/// The declaration that a library has.
+/// The declaration of a model in a library.
 ///
 /// # Safety
 ///
-/// There must be as many BARs and parameters as the declaration says, and its texts must be valid.
+/// The numbers of BARs and of parameters in the declaration must be right, and its texts must be valid.
 unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
-    // SAFETY: the caller keeps to the rules of this function.
+    // SAFETY: the caller obeys the safety rules of this function.
     let (bars, parameters, help) = unsafe {
         (
             list(raw.bars, raw.bar_count),
@@ -100,7 +100,7 @@ unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
         vectors: narrowed("number of vectors", raw.vectors)?,
         tags: narrowed("number of tags", raw.tags)?,
         virtual_functions: narrowed("number of virtual functions", raw.virtual_functions)?,
-        // SAFETY: the caller keeps to the rules of this function.
+        // SAFETY: the caller obeys the safety rules of this function.
         parameters: parameters
             .iter()
             .map(|one| unsafe { parameter(one) })
@@ -108,13 +108,13 @@ unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
     })
 }
 
-/// A number of a declaration in the bits that it may have.
+/// Converts a number of a declaration to the type that it must fit into.
 fn narrowed<T: TryFrom<u32>>(what: &'static str, value: u32) -> Result<T, LoadError> {
     let bits = 8 * size_of::<T>();
     T::try_from(value).map_err(|_| LoadError::Number { what, value, bits })
 }
 
-/// The port of a model while it is made: of its requests, only [`Request::Fail`] has an effect.
+/// The port of a model while it is made. The only request that has an effect is [`Request::Fail`].
 struct Nobody(Option<String>);
 
 impl Port for Nobody {
@@ -141,7 +141,7 @@ unsafe impl Send for Device {}
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // SAFETY: the device comes from `make` of this table, and is given back once.
+        // SAFETY: the device comes from `make` of this table, and is destroyed once.
         unsafe { (self.table.destroy)(self.device) }
     }
 }
@@ -207,7 +207,7 @@ impl Model for Device {
     }
 }
 
-/// Calls `call` with `shell` as a structure of the C interface.
+/// Calls `call` with `shell` in the form of the C interface.
 fn with_shell<T>(shell: &mut Shell<'_>, call: impl FnOnce(*const RawShell) -> T) -> T {
     let raw = RawShell {
         now_fs: shell.now_fs(),
@@ -218,31 +218,31 @@ fn with_shell<T>(shell: &mut Shell<'_>, call: impl FnOnce(*const RawShell) -> T)
     call(&raw const raw)
 }
 
-/// The shell behind a context of [`with_shell`].
+/// The shell to which a context of [`with_shell`] points.
 ///
 /// # Safety
 ///
-/// The call that the context belongs to must not have ended, and no other use of the shell may overlap with this one.
+/// The call with the context must not have ended, and no other use of the shell may overlap with this use.
 unsafe fn shell_of<'s>(context: *mut c_void) -> &'s mut Shell<'s> {
-    // SAFETY: the caller keeps to the rules of this function.
+    // SAFETY: the caller obeys the safety rules of this function.
     unsafe { &mut *context.cast() }
 }
 
 unsafe extern "C" fn fail(context: *mut c_void, bytes: *const u8, len: usize) {
-    // SAFETY: a model calls this within the call that the context belongs to, with a valid text.
+    // SAFETY: a model calls this function only within the call that has this context, and with a valid text.
     let (shell, why) = unsafe { (shell_of(context), list(bytes, len)) };
     shell.fail(&String::from_utf8_lossy(why));
 }
 
 unsafe extern "C" fn ask(context: *mut c_void, request: *const RawRequest) -> u32 {
-    // SAFETY: a model calls this within the call that the context belongs to, with a valid request.
+    // SAFETY: a model calls this function only within the call that has this context, and with a valid request.
     let (shell, raw) = unsafe { (shell_of(context), &*request) };
     let bytes: &[u8] = match raw.kind {
         REQUEST_WRITE | REQUEST_ATOMIC | REQUEST_ANSWER | REQUEST_MALFORMED => {
             if raw.len > LARGEST_REQUEST || raw.len > 0 && raw.bytes.is_null() {
                 return number(Misuse::Length);
             }
-            // SAFETY: the bytes of such a request are valid during this call.
+            // SAFETY: the bytes of a request of this kind are valid during this call.
             unsafe { list(raw.bytes, raw.len as usize) }
         }
         _ => &[],
@@ -315,16 +315,16 @@ fn raw_access(access: Access) -> RawAccess {
     }
 }
 
-/// A parameter that a library declares.
+/// Reads a parameter that a library declares.
 ///
 /// # Safety
 ///
-/// Its texts must be valid.
+/// The texts of the parameter must be valid.
 unsafe fn parameter(raw: &RawParameter) -> Result<Parameter, LoadError> {
-    // SAFETY: the caller keeps to the rules of this function.
+    // SAFETY: the caller obeys the safety rules of this function.
     let [key, help, source] = unsafe { [raw.key, raw.help, raw.source].map(|text| text.read()) };
     let of = |raw: &RawSetting| {
-        // SAFETY: as above.
+        // SAFETY: the caller guarantees that the texts of the parameter are valid.
         let value = unsafe { raw.read() };
         value.ok_or_else(|| LoadError::Kind {
             key: key.clone(),

@@ -1,4 +1,4 @@
-//! The loading of a library, and the checks that it has a model for this interface.
+//! Loads a library, and checks that it has a model for this interface.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -8,32 +8,32 @@ use peerlane_device::abi::{Entry, SYMBOL, Table, VERSION};
 
 use crate::{LibraryModel, LoadError};
 
-/// Loads the library at `path`, which runs its initialisers, and returns its model.
+/// Loads the library at `path`, whose initialisers run, and returns its model.
 pub fn load(path: &Path) -> Result<LibraryModel, LoadError> {
-    // A name without a folder would be looked for among the system's libraries.
+    // The system would search for a name without a folder among its own libraries.
     let path = path.canonicalize().map_err(|_| LoadError::Missing)?;
     if !path.is_file() {
         return Err(LoadError::NotALibrary("not a file".to_owned()));
     }
     let name = CString::new(OsStr::as_bytes(path.as_os_str())).map_err(|_| LoadError::Missing)?;
-    // SAFETY: the name ends with a null byte. The library is trusted: whoever runs the simulator has named it.
+    // SAFETY: the name ends with a null byte. The library is trusted, because the user of the simulator has named it.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         return Err(LoadError::NotALibrary(last_error(path.as_os_str())));
     }
-    // SAFETY: the handle is that of an open library, and the name of the symbol ends with a null byte.
+    // SAFETY: the handle belongs to an open library, and the name of the symbol ends with a null byte.
     let symbol = unsafe { libc::dlsym(handle, SYMBOL.as_ptr().cast()) };
     if symbol.is_null() {
         return Err(LoadError::NoModel);
     }
-    // SAFETY: by the rules of the interface a symbol of this name is a function of this type in every version.
+    // SAFETY: by the rules of the interface, a symbol with this name is a function of this type in every version.
     let entry: Entry = unsafe { std::mem::transmute(symbol) };
-    // SAFETY: the function takes nothing, and the library is never closed.
+    // SAFETY: the function has no arguments, and the library is never closed.
     let table = unsafe { entry() };
     if table.is_null() {
         return Err(LoadError::NoModel);
     }
-    // SAFETY: the first two fields of a table are these numbers in every version.
+    // SAFETY: in every version, the first two fields of a table are these numbers.
     let [version, size] = unsafe { *table.cast::<[u32; 2]>() };
     if version != VERSION {
         return Err(LoadError::Version(version));
@@ -41,21 +41,21 @@ pub fn load(path: &Path) -> Result<LibraryModel, LoadError> {
     if size as usize != size_of::<Table>() {
         return Err(LoadError::Size(size));
     }
-    // SAFETY: a table of this version is complete, and lives as long as its library: until the process ends.
+    // SAFETY: a table of this version is complete, and exists as long as its library, which is until the process ends.
     let table: &'static Table = unsafe { &*table };
-    // SAFETY: the library says that it keeps to the rules of this version, and is never closed.
+    // SAFETY: the library declares that it obeys the rules of this version, and it is never closed.
     unsafe { LibraryModel::new(table) }
 }
 
 fn last_error(path: &OsStr) -> String {
-    // SAFETY: the system returns a text with a null byte at its end, or none, which stays until the next call for a library.
+    // SAFETY: the system returns null or a text with a null byte at its end, which exists until the next call for a library.
     let error = unsafe { libc::dlerror() };
     if error.is_null() {
         return "no reason given".to_owned();
     }
-    // SAFETY: as above.
+    // SAFETY: the text ends with a null byte, and exists until the next call for a library.
     let text = unsafe { CStr::from_ptr(error) }.to_string_lossy();
-    // The system names the file, which the caller does, too.
+    // The file name at the beginning is removed, because the caller adds it too.
     let file = format!("{}: ", path.to_string_lossy());
     text.strip_prefix(&file).unwrap_or(&text).to_owned()
 }

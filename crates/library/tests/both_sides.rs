@@ -1,4 +1,4 @@
-//! Both sides of the C interface against each other: what one side passes arrives unchanged at the other.
+//! Tests of the two sides of the C interface together: the values that one side passes arrive unchanged at the other side.
 
 use std::sync::Mutex;
 
@@ -11,7 +11,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// A request with bytes of its own.
+/// A request that owns its bytes.
 #[derive(Clone, Debug, PartialEq)]
 struct Owned {
     function: u8,
@@ -145,10 +145,10 @@ fn owned() -> impl Strategy<Value = Owned> {
     ]
 }
 
-/// The requests that the next call of the model makes, and the values that the model has received.
+/// The requests that the model makes in its next call.
 static ASKS: Mutex<Vec<Owned>> = Mutex::new(Vec::new());
 static HEARD: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// Lets one test at a time use the other two.
+/// A lock for the statics `ASKS` and `HEARD`: only one test at a time may use them.
 static TURN: Mutex<()> = Mutex::new(());
 
 struct Echo(Settings);
@@ -230,7 +230,7 @@ impl Declare for Echo {
     }
 }
 
-/// The simulator's end, which keeps what is asked and answers with one misuse after the other.
+/// The port of the simulator. It records the requests, and rejects them with each misuse in turn.
 #[derive(Default)]
 struct Desk {
     asked: Vec<Owned>,
@@ -252,7 +252,7 @@ impl Port for Desk {
     }
 }
 
-/// The simulator's answer to the request with this number.
+/// The simulator's result for the request with this number.
 fn answer(number: usize) -> Result<(), Misuse> {
     let misuses = Misuse::ALL.len() + 1;
     Misuse::ALL

@@ -1,4 +1,4 @@
-//! Panics of models in libraries: each one is a message for the simulator, and no other panic is touched.
+//! Tests of panics of models in libraries. Each of these panics becomes a message for the simulator, and other panics are not affected.
 
 use std::panic::{catch_unwind, panic_any, set_hook, take_hook};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,7 +11,7 @@ use peerlane_device::{
 /// A model that panics at each access.
 struct Panics;
 
-/// The payload of a panic, which panics when it is dropped.
+/// The payload of a panic. It panics when it is dropped.
 struct Worse;
 
 impl Drop for Worse {
@@ -42,7 +42,7 @@ impl Declare for Panics {
     }
 }
 
-/// A port that keeps the reason of a failure.
+/// A port that stores the reason of a failure.
 struct Told(String);
 
 impl Port for Told {
@@ -58,7 +58,7 @@ impl Port for Told {
     }
 }
 
-/// The number of panics that the hook of this program was called for.
+/// The number of panics for which the hook of this program was called.
 static PRINTED: AtomicU32 = AtomicU32::new(0);
 
 fn access() -> Access {
@@ -71,7 +71,7 @@ fn access() -> Access {
     }
 }
 
-// One test, because a hook is of the whole process.
+// There is only one test, because a panic hook applies to the whole process.
 #[test]
 fn a_panic_of_a_model_is_a_message_and_other_panics_reach_the_hook_of_the_program() {
     let before = take_hook();

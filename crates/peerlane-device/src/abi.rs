@@ -1,8 +1,8 @@
-//! The C interface between the simulator and a library with a model.
+//! The C interface between the simulator and a library that contains a model.
 //!
-//! A library exports the function [`SYMBOL`], which returns a [`Table`]. Every version of the table begins with the same two fields. The
-//! other fields may change with [`VERSION`], so a simulator of another version refuses the library. The pointer to a device is valid until
-//! the device is destroyed; every other pointer that a call gets is valid during the call only. Nothing unwinds across the interface: a
+//! A library exports the function [`SYMBOL`], which returns a [`Table`]. The first two fields of the table are the same in every version. The
+//! other fields may change with [`VERSION`], so a simulator of another version refuses the library. The pointer to a device is valid until the
+//! device is destroyed. Every other pointer that is passed to a call is valid only during the call. No panic unwinds across the interface: a
 //! panic of a model is reported by [`RawShell::fail`].
 
 #![expect(
@@ -28,41 +28,43 @@ pub type Entry = unsafe extern "C" fn() -> *const Table;
 #[repr(C)]
 #[derive(Debug)]
 pub struct Table {
-    /// The version of the interface that the library was built with.
+    /// The version of the interface for which the library was built.
     pub version: u32,
     /// The size of this table in bytes.
     pub size: u32,
-    /// Returns the declaration, which is valid as long as the library is loaded.
+    /// Returns the declaration of the model. The declaration is valid as long as the library is loaded.
     pub describe: unsafe extern "C" fn() -> *const RawDescription,
-    /// Makes a device: the values of all parameters in the order of their declaration, their number, shell. Returns null after a failure.
+    /// Makes a device. Its arguments are the values of all parameters in the order of their declaration, their number, and the shell. Returns
+    /// null after a failure.
     pub make: unsafe extern "C" fn(*const RawSetting, usize, *const RawShell) -> *mut c_void,
     /// Destroys a device.
     pub destroy: unsafe extern "C" fn(*mut c_void),
-    /// `Model::reset`: device, function, shell.
+    /// Calls `Model::reset`. Its arguments are device, function, shell.
     pub reset: unsafe extern "C" fn(*mut c_void, u32, *const RawShell),
-    /// `Model::read`: device, access, bytes to fill, shell. Returns the number of the `Answer`, in the order of declaration.
+    /// Calls `Model::read`. Its arguments are device, access, bytes to fill, shell. Returns the number of the `Answer`, in the order of
+    /// declaration.
     pub read: unsafe extern "C" fn(*mut c_void, *const RawAccess, *mut u8, *const RawShell) -> u32,
-    /// `Model::write`: device, access, bytes, shell.
+    /// Calls `Model::write`. Its arguments are device, access, bytes, shell.
     pub write: unsafe extern "C" fn(*mut c_void, *const RawAccess, *const u8, *const RawShell),
-    /// `Model::completed`: device, tag, number of the failure or 0, bytes, their number, shell.
+    /// Calls `Model::completed`. Its arguments are device, tag, number of the failure or 0, bytes, their number, shell.
     pub completed: unsafe extern "C" fn(*mut c_void, u64, u32, *const u8, usize, *const RawShell),
-    /// `Model::sent`: device, tag, shell.
+    /// Calls `Model::sent`. Its arguments are device, tag, shell.
     pub sent: unsafe extern "C" fn(*mut c_void, u64, *const RawShell),
-    /// `Model::expired`: device, timer, shell.
+    /// Calls `Model::expired`. Its arguments are device, timer, shell.
     pub expired: unsafe extern "C" fn(*mut c_void, u64, *const RawShell),
 }
 
-/// The simulator, during one call.
+/// The simulator as a model can use it during one call.
 #[repr(C)]
 #[derive(Debug)]
 pub struct RawShell {
-    /// The first argument of `ask` and `fail`.
+    /// The first argument that the model must pass to `ask` and `fail`.
     pub context: *mut c_void,
     /// Simulated time in femtoseconds.
     pub now_fs: u64,
-    /// Takes a request. Returns 0, or the number of the [`Misuse`](crate::Misuse).
+    /// Makes a request. Returns 0, or the number of the [`Misuse`](crate::Misuse) if the request is rejected.
     pub ask: unsafe extern "C" fn(*mut c_void, *const RawRequest) -> u32,
-    /// Ends the run. The reason is a text in UTF-8, with its length in bytes.
+    /// Ends the run. The arguments are the context, the reason as a text in UTF-8, and the length of the text in bytes.
     pub fail: unsafe extern "C" fn(*mut c_void, *const u8, usize),
 }
 
@@ -70,9 +72,9 @@ pub struct RawShell {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawAccess {
-    /// The function.
+    /// The number of the function whose registers are accessed.
     pub function: u32,
-    /// The BAR.
+    /// The number of the BAR.
     pub bar: u32,
     /// The offset of the first byte.
     pub offset: u64,
@@ -88,43 +90,43 @@ pub struct RawAccess {
 pub struct RawRequest {
     /// The kind of the request, a constant `REQUEST_...`.
     pub kind: u32,
-    /// The function.
+    /// The number of the function that makes the request.
     pub function: u32,
-    /// The tag, the timer, the ticket or the vector.
+    /// The tag of the request, the number of the timer, the ticket, or the vector.
     pub tag: u64,
     /// The address, or the time of a timer in femtoseconds.
     pub address: u64,
     /// The bytes of a write, the operands, or the bytes of an answer.
     pub bytes: *const u8,
-    /// The number of these bytes, or the number of bytes to read.
+    /// The number of bytes in `bytes`, or the number of bytes to read.
     pub len: u64,
-    /// The number of the operation, of the severity or of the defect, in the order of declaration. For a write, 1 if it has a tag; for an answer, 1 if it
-    /// has bytes.
+    /// The number of the operation, of the severity or of the defect, in the order of declaration. For a write, 1 if it has a tag. For an
+    /// answer, 1 if it has bytes.
     pub detail: u32,
 }
 
 /// The most bytes of a request, 16 MiB.
 pub const LARGEST_REQUEST: u64 = crate::shell::LARGEST;
 
-/// `Request::Read`.
+/// The kind of `Request::Read`.
 pub const REQUEST_READ: u32 = 1;
-/// `Request::Write`.
+/// The kind of `Request::Write`.
 pub const REQUEST_WRITE: u32 = 2;
-/// `Request::Atomic`.
+/// The kind of `Request::Atomic`.
 pub const REQUEST_ATOMIC: u32 = 3;
-/// `Request::Interrupt`.
+/// The kind of `Request::Interrupt`.
 pub const REQUEST_INTERRUPT: u32 = 4;
-/// `Request::Message`.
+/// The kind of `Request::Message`.
 pub const REQUEST_MESSAGE: u32 = 5;
-/// `Request::Timer`.
+/// The kind of `Request::Timer`.
 pub const REQUEST_TIMER: u32 = 6;
-/// `Request::Answer`.
+/// The kind of `Request::Answer`.
 pub const REQUEST_ANSWER: u32 = 7;
 
-/// `Request::Malformed`.
+/// The kind of `Request::Malformed`.
 pub const REQUEST_MALFORMED: u32 = 8;
 
-/// The result of [`RawShell::ask`] for a request of an unknown kind, with an unknown operation, severity or defect.
+/// The result of [`RawShell::ask`] if the kind, the operation, the severity or the defect of the request is unknown.
 pub const UNKNOWN_REQUEST: u32 = u32::MAX;
 
 /// A text in UTF-8.
@@ -138,7 +140,7 @@ pub struct RawText {
 }
 
 impl RawText {
-    /// A text, which must stay as long as the result is used.
+    /// The raw form of a text. The text must exist as long as the raw form is used.
     pub fn of(text: &str) -> Self {
         RawText {
             bytes: text.as_ptr(),
@@ -146,13 +148,13 @@ impl RawText {
         }
     }
 
-    /// The text; "?" if it is not in UTF-8.
+    /// Returns the text, or "?" if it is not valid UTF-8.
     ///
     /// # Safety
     ///
-    /// Its bytes must be valid.
+    /// The pointer and the length must describe bytes that are valid.
     pub unsafe fn read(self) -> String {
-        // SAFETY: the caller keeps to the rules of this function.
+        // SAFETY: the caller obeys the safety rules of this function.
         let bytes = unsafe { list(self.bytes, self.len) };
         str::from_utf8(bytes).unwrap_or("?").to_owned()
     }
@@ -162,16 +164,16 @@ impl RawText {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawSetting {
-    /// The type, in the order of declaration of `Setting`.
+    /// The number of the type, in the order of declaration of `Setting`.
     pub kind: u32,
-    /// The value, unless it is a text: a whole number, the bits of a floating-point number, or 1 for true.
+    /// The value if it is not a text: a whole number, the bits of a floating-point number, or 1 for true.
     pub number: u64,
-    /// The value, if it is a text.
+    /// The value if it is a text.
     pub text: RawText,
 }
 
 impl RawSetting {
-    /// A value; its text must stay as long as the result is used.
+    /// The raw form of a value. The text of the value must exist as long as the raw form is used.
     pub fn of(value: &Setting) -> Self {
         let mut text = RawText::of("");
         let (kind, number) = match value {
@@ -190,17 +192,17 @@ impl RawSetting {
         RawSetting { kind, number, text }
     }
 
-    /// The value; none if there is no such type.
+    /// Returns the value; none if there is no type with this number.
     ///
     /// # Safety
     ///
-    /// The bytes of its text must be valid, if it has one.
+    /// If the value is a text, the bytes of the text must be valid.
     pub unsafe fn read(&self) -> Option<Setting> {
         Some(match self.kind {
             0 => Setting::Integer(self.number),
             1 => Setting::Number(f64::from_bits(self.number)),
             2 => Setting::Flag(self.number != 0),
-            // SAFETY: the caller keeps to the rules of this function.
+            // SAFETY: the caller obeys the safety rules of this function.
             3 => Setting::Text(unsafe { self.text.read() }),
             4 => Setting::Bytes(self.number),
             5 => Setting::Time(self.number),
@@ -211,7 +213,7 @@ impl RawSetting {
     }
 }
 
-/// A parameter.
+/// A parameter of a model.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawParameter {
@@ -221,9 +223,9 @@ pub struct RawParameter {
     pub help: RawText,
     /// The source of the default.
     pub source: RawText,
-    /// The default.
+    /// The default value of the parameter.
     pub default: RawSetting,
-    /// 1 if the parameter has limits.
+    /// 1 if the values of the parameter have limits.
     pub is_limited: u32,
     /// The least value.
     pub least: RawSetting,
@@ -231,13 +233,13 @@ pub struct RawParameter {
     pub most: RawSetting,
 }
 
-/// A BAR.
+/// A BAR of a model.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawBar {
     /// The number of the BAR.
     pub index: u32,
-    /// 1 for an address of 64 bits.
+    /// 1 if the BAR has an address of 64 bits.
     pub is_wide: u32,
     /// The size in bytes.
     pub size: u64,
@@ -247,7 +249,7 @@ pub struct RawBar {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct RawDescription {
-    /// The function of the device.
+    /// The function of the device, as a text.
     pub help: RawText,
     /// Vendor ID.
     pub vendor: u32,
@@ -273,15 +275,15 @@ pub struct RawDescription {
     pub parameter_count: usize,
 }
 
-/// The values at a pointer, which may be null if there are none.
+/// Returns the values at a pointer. The pointer may be null if there are none.
 ///
 /// # Safety
 ///
-/// There must be `count` values at the pointer, valid as long as the slice is used.
+/// The pointer must be followed by `count` values, which are valid as long as the slice is used.
 pub unsafe fn list<'l, T>(values: *const T, count: usize) -> &'l [T] {
     if count == 0 || values.is_null() {
         return &[];
     }
-    // SAFETY: the caller keeps to the rules of this function.
+    // SAFETY: the caller obeys the safety rules of this function.
     unsafe { slice::from_raw_parts(values, count) }
 }

@@ -1,6 +1,7 @@
-//! The backtrace of a panic of a model, without what is around the model.
+//! The backtrace of a panic of a model, reduced to the frames of the model.
 
-/// The frames of a model in a backtrace: those between the panic and the C interface, which called the model.
+/// The frames of the model in a backtrace. They are the frames between the code that handles the panic and the C interface, which has called the
+/// model.
 pub(crate) fn of_model(trace: &str) -> String {
     let mut own = String::new();
     let mut is_own = true;
@@ -24,7 +25,7 @@ pub(crate) fn of_model(trace: &str) -> String {
     own
 }
 
-/// The name of the function if a line begins a frame, such as `3: copier::Copier::end`.
+/// The name of the function if a line is the first one of a frame, such as `3: copier::Copier::end`.
 fn function(line: &str) -> Option<&str> {
     let (number, function) = line.trim_start().split_once(": ")?;
     number
@@ -33,7 +34,7 @@ fn function(line: &str) -> Option<&str> {
         .then_some(function)
 }
 
-/// Parts of names of functions that lead from a panic to its hook.
+/// Parts of the names of functions that are called between a panic and its hook.
 const PANIC: [&str; 4] = [
     "keep_panics",
     "std::panicking::",

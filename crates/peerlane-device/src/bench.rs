@@ -1,4 +1,4 @@
-//! A bench for one model, without a fabric: the test is the software and the memory of the host.
+//! A bench for one model, without a fabric. The test takes the place of the software and of the memory of the host.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -10,10 +10,10 @@ use crate::{
     Settings, Severity, Shell, Ticket,
 };
 
-/// A model on a bench.
+/// A bench with one model.
 ///
-/// The test accesses registers, [takes](Self::take) each request of the model, and completes it or lets it fail. Time passes only from
-/// timer to timer, while the bench waits for the model.
+/// The test accesses registers, [takes](Self::take) each request of the model, and completes it or lets it fail. Time advances from timer to
+/// timer, and only while the bench waits for the model.
 ///
 /// ```
 /// # use peerlane_device::{Access, Answer, Bar, Bench, Declare, Description, Model, Settings, Shell};
@@ -50,9 +50,9 @@ pub struct Bench {
 pub enum Asked {
     /// A read of memory.
     Read {
-        /// The function.
+        /// The number of the function that makes the request.
         function: u8,
-        /// The tag of the model.
+        /// The tag that the model has given the request.
         tag: u64,
         /// The address of the first byte.
         address: u64,
@@ -61,7 +61,7 @@ pub enum Asked {
     },
     /// A write to memory.
     Write {
-        /// The function.
+        /// The number of the function that makes the request.
         function: u8,
         /// The address of the first byte.
         address: u64,
@@ -70,9 +70,9 @@ pub enum Asked {
     },
     /// An atomic operation on memory.
     Atomic {
-        /// The function.
+        /// The number of the function that makes the request.
         function: u8,
-        /// The tag of the model.
+        /// The tag that the model has given the request.
         tag: u64,
         /// The operation.
         operation: Operation,
@@ -83,38 +83,38 @@ pub enum Asked {
     },
     /// An interrupt.
     Interrupt {
-        /// The function.
+        /// The number of the function that makes the request.
         function: u8,
-        /// The vector.
+        /// The interrupt vector.
         vector: u16,
     },
     /// An error message.
     Message {
-        /// The function.
+        /// The number of the function that makes the request.
         function: u8,
-        /// The severity.
+        /// The severity of the error.
         severity: Severity,
     },
 }
 
-/// The reason why a bench cannot go on.
+/// The reason why an action on the bench cannot be completed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stalled {
-    /// The model refused the access with Unsupported Request, or has no BAR there.
+    /// The model refused the access with Unsupported Request, or none of its BARs contains the access.
     Unsupported,
     /// The model refused the access with Completer Abort.
     Aborted,
-    /// The model has answered by a completion that is wrong on purpose.
+    /// The model has answered with a completion that is malformed on purpose.
     Malformed(Defect),
-    /// The model has not answered, and no timer of it is left.
+    /// The model has not answered, and none of its timers is left.
     Quiet,
     /// No request of the model with this tag waits for data.
     NoSuchTag(u64),
-    /// The data has another length than the request.
+    /// The number of data bytes differs from the length of the request.
     Length,
-    /// The model has ended the run, with this reason.
+    /// The model has ended the run for this reason.
     Failed(String),
-    /// The model sets timers for ever.
+    /// The model sets more and more timers, without an end.
     Endless,
 }
 
@@ -144,32 +144,32 @@ impl fmt::Display for Stalled {
 
 impl std::error::Error for Stalled {}
 
-/// The most timers that pass while the bench waits for the model.
+/// The largest number of timers that may expire while the bench waits for the model.
 const MOST_TIMERS: u32 = 1_000_000;
 
-/// The state that the model reaches through the shell.
+/// The state of the bench that the model uses through the shell.
 #[derive(Default)]
 struct Inside {
     now_fs: u64,
     vectors: u16,
-    /// The greatest number of a function.
+    /// The highest number of a function.
     last_function: u8,
     asked: VecDeque<(Asked, Option<u64>)>,
-    /// The tags and lengths of requests that were taken and wait for data, oldest first. Several may have the same tag.
+    /// The tags and the lengths of the requests that the test has taken and not completed, oldest first. Several requests may have the same tag.
     outstanding: Vec<(u64, u64)>,
-    /// Bytes of all requests in progress.
+    /// Number of bytes of all requests in progress.
     bytes: u64,
-    /// Timers with time, order and number.
+    /// The timers, each with its time, order and number.
     timers: BinaryHeap<Reverse<(u64, u64, u64)>>,
     timers_set: u64,
-    /// The lengths of reads of registers that the model has not answered.
+    /// The reads of registers that the model has not answered, with their lengths.
     open: BTreeMap<Ticket, u32>,
     answers: BTreeMap<Ticket, Result<Vec<u8>, Stalled>>,
     failed: Option<String>,
 }
 
 impl Asked {
-    /// The bytes that the request reads or writes.
+    /// The number of bytes that the request reads or writes.
     fn bytes(&self) -> u64 {
         match self {
             Asked::Read { len, .. } => *len,
@@ -185,7 +185,7 @@ impl Asked {
 }
 
 impl Inside {
-    /// Takes in a request, unless too many requests or bytes are in progress. `sent` is the tag of a write that has one.
+    /// Adds a request, unless too many requests or bytes are in progress. `sent` is the tag of a write that has a tag.
     fn take_in(&mut self, asked: Asked, sent: Option<u64>) -> Result<(), Misuse> {
         let waiting = self.asked.len() + self.outstanding.len();
         let bytes = asked.bytes();
@@ -197,7 +197,7 @@ impl Inside {
         Ok(())
     }
 
-    /// Takes the answer to a read of registers, which has these bytes, if it has any.
+    /// Handles the answer to a read of registers. `bytes` is the data of the answer, if it has data.
     fn answer(
         &mut self,
         ticket: Ticket,
@@ -213,7 +213,7 @@ impl Inside {
         Ok(())
     }
 
-    /// Ends the oldest taken request with `tag`, of `len` bytes where the data is known.
+    /// Ends the oldest request with the tag `tag` that the test has taken. If `len` is known, only requests for `len` bytes are considered.
     fn end(&mut self, tag: u64, len: Option<u64>) -> Result<(), Stalled> {
         let mut with_tag = self.outstanding.iter().enumerate();
         let found = with_tag.clone().find(|(_, (one, has))| {
@@ -320,12 +320,12 @@ impl Port for Inside {
 }
 
 impl Bench {
-    /// A device of a model with these values of its parameters, after its reset.
+    /// Makes a device of the model with these parameter values, and resets it.
     pub fn new<M: Declare + 'static>(settings: &Settings) -> Self {
         Self::of(Box::new(M::new(settings)), M::description())
     }
 
-    /// A device of a model with this declaration, after its reset.
+    /// Makes a device of the model with this declaration, and resets it.
     pub fn of(model: Box<dyn Model>, description: Description) -> Self {
         let mut bench = Bench {
             inside: Inside {
@@ -336,7 +336,7 @@ impl Bench {
             model,
             description,
         };
-        // The next call of the bench tells a failure.
+        // A failure of the model is returned by the next call of the bench.
         let _ = bench.call(|model, shell| model.reset(0, shell));
         bench
     }
@@ -346,7 +346,7 @@ impl Bench {
         self.inside.now_fs
     }
 
-    /// Resets the device: requests and timers are dropped.
+    /// Resets the device, and drops its requests and timers.
     pub fn reset(&mut self) -> Result<(), Stalled> {
         let inside = &mut self.inside;
         inside.asked.clear();
@@ -369,7 +369,7 @@ impl Bench {
         let mut bytes = vec![0; len as usize];
         self.inside.open.insert(access.ticket, len);
         let answer = self.call(|model, shell| model.read(access, &mut bytes, shell))?;
-        // A model that has answered within the call has no second answer.
+        // If the model has answered through the shell within this call, that answer is used.
         let is_answered = !self.inside.open.contains_key(&access.ticket);
         if answer != Answer::Later {
             self.inside.open.remove(&access.ticket);
@@ -386,14 +386,15 @@ impl Bench {
         }
     }
 
-    /// Takes the answer that the model has given by its shell.
+    /// Takes the answer that the model has given through the shell.
     fn answer(&mut self, ticket: Ticket) -> Result<Vec<u8>, Stalled> {
         let answer = self.inside.answers.remove(&ticket);
         answer.unwrap_or(Err(Stalled::Aborted))
     }
 
-    /// Takes the next request of the model. If there is none yet, time passes until the model makes one; none if no timer of the model is
-    /// left. A write counts as sent now; a read or an atomic operation waits for [`complete`](Self::complete) or [`fail`](Self::fail).
+    /// Takes the next request of the model. If there is none, time advances until the model makes one. Returns none if no timer of the model is
+    /// left. A write counts as sent when it is taken. A read or an atomic operation waits for [`complete`](Self::complete) or
+    /// [`fail`](Self::fail).
     pub fn take(&mut self) -> Result<Option<Asked>, Stalled> {
         self.check()?;
         match self.wait(|inside| !inside.asked.is_empty()) {
@@ -415,22 +416,22 @@ impl Bench {
         Ok(Some(asked))
     }
 
-    /// Completes a request with `tag`, which was taken, with data. Of several with the same tag, it is the oldest one that is for as many
-    /// bytes.
+    /// Completes a request that was taken and has the tag `tag`, with data. If several requests have this tag, completes the oldest one that is
+    /// for as many bytes.
     pub fn complete(&mut self, tag: u64, data: &[u8]) -> Result<(), Stalled> {
         self.check()?;
         self.inside.end(tag, Some(data.len() as u64))?;
         self.call(|model, shell| model.completed(tag, Ok(data), shell))
     }
 
-    /// Ends the oldest request with `tag`, which was taken, with a failure.
+    /// Ends the oldest request that was taken and has the tag `tag`, with a failure.
     pub fn fail(&mut self, tag: u64, why: Failure) -> Result<(), Stalled> {
         self.check()?;
         self.inside.end(tag, None)?;
         self.call(|model, shell| model.completed(tag, Err(why), shell))
     }
 
-    /// Lets time pass to the next timer; false if there is none.
+    /// Advances time to the next timer, which expires. Returns false if there is no timer.
     pub fn pass(&mut self) -> Result<bool, Stalled> {
         let Some(Reverse((due, _, timer))) = self.inside.timers.pop() else {
             return self.check().map(|()| false);

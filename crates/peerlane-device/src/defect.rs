@@ -1,11 +1,11 @@
-//! Completions that are wrong on purpose, to test how requesters take them.
+//! Completions that are malformed on purpose, to test how requesters handle them.
 
 use crate::numbered::numbered;
 
 numbered! {
-    /// An error in the completion of a read of registers; of several completions, the first one has it.
+    /// An error in the completion of a read of registers. If the read has several completions, the first one has the error.
     Defect {
-        /// Byte Count is 4 too large, or 4 too small where it would be above 4096.
+        /// Byte Count is 4 too large, or 4 too small if it would exceed 4096 otherwise.
         ByteCount = "byte count",
         /// The lowest bit of Lower Address is inverted.
         LowerAddress = "lower address",
@@ -15,11 +15,11 @@ numbered! {
         Requester = "requester",
         /// The data is poisoned (EP).
         Poisoned = "poisoned data",
-        /// The status is Request Retry Status, which is for configuration requests only, and there is no data.
+        /// The status is Request Retry Status, which is valid for configuration requests only, and the completion has no data.
         RetryStatus = "retry status",
-        /// The data has a dword more.
+        /// The completion has one dword of data too many.
         TooMuchData = "too much data",
-        /// The data has a dword less.
+        /// The completion has one dword of data too few.
         TooLittleData = "too little data",
     }
 }

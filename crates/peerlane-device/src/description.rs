@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The declaration of a device model, which is fixed before any device of it exists.
+/// The declaration of a device model. It cannot change, and must exist before any device of the model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Description {
     /// The function of the device, in one sentence.
@@ -17,7 +17,7 @@ pub struct Description {
     pub class: u32,
     /// The BARs of the physical function.
     pub bars: Vec<Bar>,
-    /// Number of MSI-X vectors of each function; their table is in a BAR of its own.
+    /// Number of MSI-X vectors of each function. The MSI-X table is in a BAR that contains nothing else.
     pub vectors: u16,
     /// Most outstanding reads and atomic operations of each function, 1 to 768.
     pub tags: u16,
@@ -28,7 +28,7 @@ pub struct Description {
 }
 
 impl Default for Description {
-    /// A processing accelerator of no vendor, without BARs, interrupts and parameters.
+    /// The default declaration: a processing accelerator of no vendor, without BARs, interrupts and parameters.
     fn default() -> Self {
         Description {
             help: "A device model of one's own.".to_owned(),
@@ -52,7 +52,7 @@ pub struct Bar {
     pub index: u8,
     /// The size in bytes: a power of two, at least 128.
     pub size: u64,
-    /// Whether the address has 64 bits; the BAR then takes the next number, too.
+    /// Whether the address has 64 bits. If so, the BAR also occupies the next number.
     pub wide: bool,
 }
 
@@ -75,7 +75,7 @@ impl Bar {
         }
     }
 
-    /// The numbers that the BAR takes.
+    /// The BAR numbers that the BAR occupies.
     fn numbers(self) -> std::ops::Range<u8> {
         self.index..self.index.saturating_add(1 + u8::from(self.wide))
     }
@@ -84,15 +84,15 @@ impl Bar {
 /// A parameter of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// The name in scenarios, such as `queue_depth`.
+    /// The name of the parameter in scenarios, such as `queue_depth`.
     pub key: String,
-    /// The value where a scenario sets none. All values have its type.
+    /// The value if a scenario sets none. It also determines the type of all values.
     pub default: Setting,
-    /// The meaning, in one or two sentences.
+    /// The meaning of the parameter, in one or two sentences.
     pub help: String,
     /// The source of the default.
     pub source: String,
-    /// The least and the greatest value that is possible; none for no limits.
+    /// The least and the greatest possible value; none if there are no limits.
     pub within: Option<(Setting, Setting)>,
 }
 
@@ -108,7 +108,7 @@ impl Parameter {
         }
     }
 
-    /// The parameter with values from `least` to `most` only.
+    /// Returns the parameter with limits: its values are from `least` to `most`.
     #[must_use]
     pub fn within(self, least: Setting, most: Setting) -> Self {
         Parameter {
@@ -117,7 +117,7 @@ impl Parameter {
         }
     }
 
-    /// The parameter with another source of its default.
+    /// Returns the parameter with `source` as the source of its default.
     #[must_use]
     pub fn from(self, source: &str) -> Self {
         Parameter {
@@ -132,7 +132,7 @@ impl Parameter {
 pub enum Setting {
     /// A whole number.
     Integer(u64),
-    /// A number.
+    /// A floating-point number.
     Number(f64),
     /// True or false.
     Flag(bool),
@@ -160,12 +160,12 @@ impl Setting {
 pub struct Settings(Vec<(String, Setting)>);
 
 impl Settings {
-    /// The values in the order of declaration.
+    /// The settings with these values, in the order of declaration.
     pub fn new(values: Vec<(String, Setting)>) -> Self {
         Settings(values)
     }
 
-    /// The defaults of a model.
+    /// The settings with the default values of a model.
     pub fn defaults(description: &Description) -> Self {
         let parameters = description.parameters.iter();
         Settings(
@@ -192,14 +192,15 @@ impl Settings {
     #[track_caller]
     pub fn get(&self, key: &str) -> &Setting {
         let found = self.0.iter().find(|(name, _)| name == key);
-        // No closure here, so that the message of the panic has the line of the caller.
+        // A `match` and not a closure, so that the panic's message has the line of the caller.
         match found {
             Some((_, value)) => value,
             None => panic!("the model has no parameter {key:?}"),
         }
     }
 
-    /// The whole number, bytes, femtoseconds, bytes or cycles per second of `key`. Panics for a parameter of another type.
+    /// The value of `key` as a whole number: an integer, bytes, femtoseconds, bytes per second or cycles per second. Panics if the parameter has
+    /// another type.
     #[track_caller]
     pub fn integer(&self, key: &str) -> u64 {
         match self.get(key) {
@@ -212,7 +213,7 @@ impl Settings {
         }
     }
 
-    /// The number of `key`. Panics for a parameter of another type.
+    /// The value of `key` as a floating-point number. Panics if the parameter has another type.
     #[track_caller]
     pub fn number(&self, key: &str) -> f64 {
         match self.get(key) {
@@ -221,7 +222,7 @@ impl Settings {
         }
     }
 
-    /// Whether `key` is true. Panics for a parameter of another type.
+    /// The value of `key` as true or false. Panics if the parameter has another type.
     #[track_caller]
     pub fn flag(&self, key: &str) -> bool {
         match self.get(key) {
@@ -230,7 +231,7 @@ impl Settings {
         }
     }
 
-    /// The text of `key`. Panics for a parameter of another type.
+    /// The value of `key` as a text. Panics if the parameter has another type.
     #[track_caller]
     pub fn text(&self, key: &str) -> &str {
         match self.get(key) {
@@ -249,7 +250,7 @@ impl Settings {
     }
 }
 
-/// A fault of a description.
+/// An error in a description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault(String);
 
@@ -262,14 +263,14 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {}
 
 impl Description {
-    /// Checks that a device can be as described; the fault says what to write instead.
+    /// Checks that a device with this description is possible. The error says what to write instead.
     pub fn check(&self) -> Result<(), Fault> {
         let fault = self.fault_of_bars().or_else(|| self.fault_of_numbers());
         let fault = fault.or_else(|| self.fault_of_parameters());
         fault.map_or(Ok(()), |fault| Err(Fault(fault)))
     }
 
-    /// The BAR of the MSI-X table: the first number that no other BAR takes, 4 if it is free. None if no number is free.
+    /// The number of the BAR for the MSI-X table: 4 if it is free, otherwise another free number from 1 to 5. None if none of these is free.
     pub fn vector_bar(&self) -> Option<u8> {
         let is_free = |number: &u8| !self.bars.iter().any(|bar| bar.numbers().contains(number));
         [4, 5, 3, 2, 1].into_iter().find(is_free)
@@ -395,7 +396,7 @@ const MOST_VECTORS: u16 = 2048;
 /// The number of 10-bit tags (PCIe Base 2.2.6.2).
 const MOST_TAGS: u16 = 768;
 
-/// The vendor ID of no device: a read of an absent function returns it (PCIe Base 7.5.1.1.1).
+/// The vendor ID that no device has, because a read of an absent function returns it (PCIe Base 7.5.1.1.1).
 const NO_VENDOR: u16 = 0xffff;
 
 const MOST_CLASS: u32 = 0xff_ffff;

@@ -1,4 +1,4 @@
-//! The model's side of the C interface: C functions around a model in Rust.
+//! The side of the C interface that a library has: C functions around a model in Rust.
 
 #![expect(
     unsafe_code,
@@ -23,7 +23,7 @@ use crate::{
     Access, Answer, Declare, Description, Failure, Misuse, Port, Request, Settings, Shell, Ticket,
 };
 
-/// Exports a model from a `cdylib`, so that Peerlane can load it. A library has one model.
+/// Exports a model from a `cdylib`, so that Peerlane can load it. A library can export one model only.
 #[macro_export]
 macro_rules! export_model {
     ($model:ty) => {
@@ -58,7 +58,7 @@ impl<M: Declare> Exported<M> {
     };
 }
 
-/// The simulator, as a model sees it during one call.
+/// The simulator as a model can use it during one call.
 struct Outside<'s>(&'s RawShell);
 
 impl Port for Outside<'_> {
@@ -112,7 +112,8 @@ impl Port for Outside<'_> {
                 return Ok(());
             }
         };
-        // SAFETY: the simulator gave the function with its context, for this call; the request and its bytes outlive the call of it.
+        // SAFETY: the function and its context are valid during the call of the model; the request and its bytes exist until the function
+        // returns.
         let number = unsafe { (self.0.ask)(self.0.context, &raw const raw) };
         match number.checked_sub(1) {
             None => Ok(()),
@@ -125,18 +126,19 @@ impl Port for Outside<'_> {
 }
 
 fn fail(shell: &RawShell, why: &str) {
-    // SAFETY: the simulator gave the function with its context, for this call; the text outlives the call of it.
+    // SAFETY: the function and its context are valid during the call of the model; the text exists until the function returns.
     unsafe { (shell.fail)(shell.context, why.as_ptr(), why.len()) }
 }
 
 thread_local! {
-    /// The place, the message and the backtrace of the last panic of a model in this thread.
+    /// The location, the message and the backtrace of the last panic of a model in this thread.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
     /// Whether this thread is in a call of a model.
     static IS_IN_MODEL: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Keeps the message of each panic in a call of a model for the simulator, instead of printing it. Other panics are not changed.
+/// Installs a panic hook that stores the message of each panic in a call of a model, instead of printing it. Other panics reach the previous
+/// hook.
 fn keep_panics() {
     static KEPT: Once = Once::new();
     KEPT.call_once(|| {
@@ -157,7 +159,7 @@ fn keep_panics() {
     });
 }
 
-/// Runs code of a model; returns the message of its panic, if it panics.
+/// Calls code of a model. If the code panics, returns the message of the panic.
 fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let outer = IS_IN_MODEL.replace(true);
     let done = catch_unwind(AssertUnwindSafe(work));
@@ -170,14 +172,15 @@ fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     done
 }
 
-/// Drops the payload of a panic, whose own code may panic once more. Nothing may unwind out of here, so the second payload stays.
+/// Drops the payload of a panic. The payload's own code may panic when it is dropped. No panic may leave this function, so the payload of this
+/// second panic is not dropped.
 fn discard(payload: Box<dyn Any + Send>) {
     if let Err(second) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(second);
     }
 }
 
-/// Calls a model. A panic of the model ends the run.
+/// Calls a model. If the model panics, the run ends, and `otherwise` is returned.
 ///
 /// # Safety
 ///
@@ -187,7 +190,7 @@ unsafe fn call<T>(
     otherwise: T,
     work: impl FnOnce(&mut Shell<'_>) -> T,
 ) -> T {
-    // SAFETY: the caller keeps to the rules of this function.
+    // SAFETY: the caller obeys the safety rules of this function.
     let raw = unsafe { &*shell };
     let work = || {
         let mut outside = Outside(raw);
@@ -213,14 +216,14 @@ fn said(payload: &(dyn Any + Send)) -> String {
 ///
 /// # Safety
 ///
-/// `model` must come from `make::<M>`, and nobody else may use the device during this call. `shell` must be valid during this call.
+/// `model` must come from `make::<M>`, and no other code may use the device during this call. `shell` must be valid during this call.
 unsafe fn call_device<M, T>(
     model: *mut c_void,
     shell: *const RawShell,
     otherwise: T,
     work: impl FnOnce(&mut M, &mut Shell<'_>) -> T,
 ) -> T {
-    // SAFETY: the caller keeps to the rules of this function.
+    // SAFETY: the caller obeys the safety rules of this function.
     unsafe {
         let model = &mut *model.cast();
         call(shell, otherwise, |shell| work(model, shell))
@@ -228,14 +231,14 @@ unsafe fn call_device<M, T>(
 }
 
 unsafe extern "C" fn describe<M: Declare>() -> *const RawDescription {
-    // There is no shell for the message, so it is printed as usual.
+    // The message of a panic is printed as usual, because there is no shell to report it.
     catch_unwind(description::<M>).unwrap_or_else(|payload| {
         discard(payload);
         ptr::null()
     })
 }
 
-/// The declaration of a model, which is valid as long as the library is loaded.
+/// The raw declaration of a model, which is valid as long as the library is loaded.
 fn description<M: Declare>() -> *const RawDescription {
     let declared: &'static Description = Box::leak(Box::new(M::description()));
     let bars = declared.bars.iter().map(|bar| RawBar {
@@ -280,7 +283,7 @@ unsafe extern "C" fn make<M: Declare>(
     shell: *const RawShell,
 ) -> *mut c_void {
     keep_panics();
-    // SAFETY: the simulator gives `count` values, which are valid during this call.
+    // SAFETY: the simulator passes `count` values, which are valid during this call.
     let values = unsafe { list(values, count) };
     let work = |_: &mut Shell<'_>| {
         let parameters = M::description().parameters;
@@ -303,15 +306,15 @@ unsafe extern "C" fn make<M: Declare>(
 }
 
 unsafe extern "C" fn destroy<M: Declare>(model: *mut c_void) {
-    // SAFETY: the simulator gives a device of `make` back once, and does not use it again.
+    // SAFETY: the simulator passes a device that `make` has returned to `destroy` once, and does not use it again.
     let model: Box<M> = unsafe { Box::from_raw(model.cast()) };
-    // The run is over, so no reader is left for the message of a panic.
+    // The run is over, so the message of a panic cannot be reported.
     let _ = caught(|| drop(model));
 }
 
 unsafe extern "C" fn reset<M: Declare>(model: *mut c_void, function: u32, shell: *const RawShell) {
     let work = |model: &mut M, shell: &mut Shell<'_>| model.reset(function as u8, shell);
-    // SAFETY: the simulator gives a device of `make`, which it uses in one call at a time, and a shell that is valid meanwhile.
+    // SAFETY: the simulator passes a device that `make` has returned, uses it in one call at a time, and passes a valid shell.
     unsafe { call_device(model, shell, (), work) }
 }
 
@@ -336,11 +339,11 @@ unsafe extern "C" fn read<M: Declare>(
     let into: &mut [u8] = if access.len == 0 {
         &mut []
     } else {
-        // SAFETY: the simulator gives space for as many bytes as the access has, and does not use it during this call.
+        // SAFETY: the simulator passes space for as many bytes as the access has, and does not use the space during this call.
         unsafe { slice::from_raw_parts_mut(into, access.len as usize) }
     };
     let work = |model: &mut M, shell: &mut Shell<'_>| model.read(access, into, shell);
-    // SAFETY: as in `reset`.
+    // SAFETY: the simulator passes a device that `make` has returned, uses it in one call at a time, and passes a valid shell.
     unsafe { call_device(model, shell, Answer::Abort, work) as u32 }
 }
 
@@ -352,10 +355,10 @@ unsafe extern "C" fn write<M: Declare>(
 ) {
     // SAFETY: the access is valid during this call.
     let access = access(unsafe { &*raw });
-    // SAFETY: the simulator gives as many bytes as the access has.
+    // SAFETY: the simulator passes as many bytes as the access has.
     let bytes = unsafe { list(bytes, access.len as usize) };
     let work = |model: &mut M, shell: &mut Shell<'_>| model.write(access, bytes, shell);
-    // SAFETY: as in `reset`.
+    // SAFETY: the simulator passes a device that `make` has returned, uses it in one call at a time, and passes a valid shell.
     unsafe { call_device(model, shell, (), work) }
 }
 
@@ -367,26 +370,26 @@ unsafe extern "C" fn completed<M: Declare>(
     len: usize,
     shell: *const RawShell,
 ) {
-    // SAFETY: the simulator gives `len` bytes, which are valid during this call.
+    // SAFETY: the simulator passes `len` bytes, which are valid during this call.
     let bytes = unsafe { list(bytes, len) };
     let outcome = failure.checked_sub(1).map_or(Ok(bytes), |number| {
         let failure = Failure::ALL.get(number as usize);
         Err(failure.copied().unwrap_or(Failure::Poisoned))
     });
     let work = |model: &mut M, shell: &mut Shell<'_>| model.completed(tag, outcome, shell);
-    // SAFETY: as in `reset`.
+    // SAFETY: the simulator passes a device that `make` has returned, uses it in one call at a time, and passes a valid shell.
     unsafe { call_device(model, shell, (), work) }
 }
 
 unsafe extern "C" fn sent<M: Declare>(model: *mut c_void, tag: u64, shell: *const RawShell) {
     let work = |model: &mut M, shell: &mut Shell<'_>| model.sent(tag, shell);
-    // SAFETY: as in `reset`.
+    // SAFETY: the simulator passes a device that `make` has returned, uses it in one call at a time, and passes a valid shell.
     unsafe { call_device(model, shell, (), work) }
 }
 
 unsafe extern "C" fn expired<M: Declare>(model: *mut c_void, timer: u64, shell: *const RawShell) {
     let work = |model: &mut M, shell: &mut Shell<'_>| model.expired(timer, shell);
-    // SAFETY: as in `reset`.
+    // SAFETY: the simulator passes a device that `make` has returned, uses it in one call at a time, and passes a valid shell.
     unsafe { call_device(model, shell, (), work) }
 }
 
@@ -430,12 +433,12 @@ mod tests {
     }
 
     unsafe extern "C" fn fail(context: *mut c_void, bytes: *const u8, len: usize) {
-        // SAFETY: the context is the text of `make_with`, and the model gives a valid text.
+        // SAFETY: the context is the variable `said` of `make_with`, and the model passes a valid text.
         let (said, text) = unsafe { (&mut *context.cast(), slice::from_raw_parts(bytes, len)) };
         *said = str::from_utf8(text).unwrap().to_owned();
     }
 
-    /// The message of a failure to make a device with these values; empty if it was made.
+    /// Makes a device with these values. Returns the message of the failure, or an empty text if the device was made.
     fn make_with(values: &[RawSetting]) -> String {
         let mut said = String::new();
         let shell = RawShell {
@@ -445,7 +448,7 @@ mod tests {
             fail,
         };
         let table = table::<OfOne>();
-        // SAFETY: values and shell are valid during the call, and the device is given back once.
+        // SAFETY: values and shell are valid during the call, and the device is destroyed once.
         unsafe {
             let device = (table.make)(values.as_ptr(), values.len(), &raw const shell);
             assert_eq!(device.is_null(), !said.is_empty());

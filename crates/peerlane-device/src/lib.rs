@@ -1,8 +1,8 @@
-//! Device models of one's own for Peerlane, a simulator of PCI Express fabrics.
+//! Device models for Peerlane, a simulator of PCI Express fabrics, that users write themselves.
 //!
-//! A model is a state machine: the simulator calls it when software reads or writes its registers, when a request that it made is
-//! answered, when a timer runs out, and when it is reset. Each call happens at one point of simulated time. The model makes requests
-//! through the [`Shell`]: reads, writes and atomic operations on memory, interrupts, error messages, timers.
+//! A model is a state machine. The simulator calls it when software reads or writes its registers, when a request of the model has ended, when a
+//! timer expires, and when it is reset. Each call happens at one point of simulated time. The model makes requests through the [`Shell`]: reads,
+//! writes and atomic operations on memory, interrupts, error messages, timers.
 //!
 //! ```
 //! use peerlane_device::{Access, Answer, Bar, Declare, Description, Model, Settings, Shell};
@@ -43,7 +43,7 @@
 //! peerlane_device::export_model!(Counter);
 //! ```
 //!
-//! [`Bench`] drives a model in its own tests, without a fabric.
+//! [`Bench`] runs a model in its own tests, without a fabric.
 
 pub mod abi;
 mod backtrace;

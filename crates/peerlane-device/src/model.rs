@@ -1,37 +1,38 @@
-//! The contract of a model: the calls that it gets.
+//! The interface of a model: the calls that the simulator makes.
 
 use crate::numbered::numbered;
 use crate::{Description, Settings, Shell, Ticket};
 
 /// A device model.
 ///
-/// Each call happens at one point of simulated time, [`Shell::now_fs`]. A call must return at once: a model that has to wait sets a
-/// timer, or goes on when its request is answered.
+/// Each call happens at one point of simulated time, [`Shell::now_fs`]. A call must return at once. A model that must wait sets a timer, or
+/// continues when its request has ended.
 pub trait Model: Send {
-    /// Puts the whole device (`function` 0) or a virtual function into the state after power-on. It is the first call, and comes again after
-    /// each reset, by the link or by a function level reset, and when software ends a virtual function by VF Enable. The shell has dropped
-    /// the requests and timers of the function before, and makes no further call for them; it drops the ones of a virtual function that is
-    /// gone, too.
+    /// Returns the whole device (`function` 0) or a virtual function to the state after power-on. This is the first call of a model. It is also
+    /// called after each reset of the link, after each function level reset, and when software disables a virtual function with VF Enable. The
+    /// shell has dropped the earlier requests and timers of the function, and makes no call for them. If the virtual function no longer exists,
+    /// the shell also drops the requests and timers that this call makes.
     fn reset(&mut self, function: u8, shell: &mut Shell<'_>);
 
-    /// Answers a read of registers by software or by another device. `into` has as many bytes as are read, all of them zero.
+    /// Answers a read of registers by software or by another device. `into` has as many bytes as the read, and all of them are zero.
     fn read(&mut self, access: Access, into: &mut [u8], shell: &mut Shell<'_>) -> Answer;
 
-    /// Takes a write of `bytes` to registers by software or by another device. A write with gaps in its byte enables is several calls.
+    /// Handles a write of `bytes` to registers by software or by another device. If the byte enables of a write have gaps, there are several
+    /// calls.
     fn write(&mut self, access: Access, bytes: &[u8], shell: &mut Shell<'_>);
 
-    /// Takes the end of the read or atomic operation with this tag: all of its data, or the reason why there is none.
+    /// Handles the end of the read or atomic operation with this tag. `outcome` is all of its data, or the reason why there is no data.
     fn completed(&mut self, tag: u64, outcome: Result<&[u8], Failure>, shell: &mut Shell<'_>) {
         let _ = (tag, outcome, shell);
     }
 
-    /// Takes note that the last packet of the write with this tag has left for the link. A model that streams data makes its next write
-    /// now, and so writes as fast as the link allows.
+    /// Handles the transmission of the last packet of the write with this tag. A model that streams data can make its next write now, and so
+    /// writes as fast as the link allows.
     fn sent(&mut self, tag: u64, shell: &mut Shell<'_>) {
         let _ = (tag, shell);
     }
 
-    /// Takes note that the time of the timer with this number has come.
+    /// Handles the timer with this number, which has expired.
     fn expired(&mut self, timer: u64, shell: &mut Shell<'_>) {
         let _ = (timer, shell);
     }
@@ -68,14 +69,14 @@ pub trait Declare: Model + Sized {
     /// The declaration of the model.
     fn description() -> Description;
 
-    /// Makes a device with these values of the parameters. The simulator calls [`reset`](Model::reset) next.
+    /// Makes the model of a device with these parameter values. The simulator calls [`reset`](Model::reset) next.
     fn new(settings: &Settings) -> Self;
 }
 
 /// An access to registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// The function whose BAR is accessed: 0 for the physical one, 1 and up for the virtual ones.
+    /// The function whose BAR is accessed: 0 for the physical function, 1 and up for the virtual functions.
     pub function: u8,
     /// The number of the BAR.
     pub bar: u8,
@@ -83,7 +84,7 @@ pub struct Access {
     pub offset: u64,
     /// The number of bytes.
     pub len: u32,
-    /// The ticket of a read, by which it can be answered [later](Answer::Later).
+    /// The ticket of a read, with which the model can answer the read [later](Answer::Later).
     pub ticket: Ticket,
 }
 
@@ -93,7 +94,7 @@ impl Access {
         self.offset < offset + len && offset < self.offset + u64::from(self.len)
     }
 
-    /// Copies into `into`, the bytes of a read, what they have in common with the `register` at `offset`.
+    /// Copies the bytes of the `register` at `offset` that the read includes into `into`, the bytes of the read.
     pub fn fill(&self, into: &mut [u8], offset: u64, register: &[u8]) {
         for (at, byte) in (offset..).zip(register) {
             let place = at.checked_sub(self.offset);
@@ -103,7 +104,7 @@ impl Access {
         }
     }
 
-    /// Copies into `register`, which is at `offset`, what it has in common with the written `bytes`.
+    /// Copies the written `bytes` that belong to the `register` at `offset` into it.
     pub fn update(&self, bytes: &[u8], offset: u64, register: &mut [u8]) {
         for (at, byte) in (self.offset..).zip(bytes) {
             let place = at.checked_sub(offset);
@@ -117,10 +118,9 @@ impl Access {
 /// The answer to a read of registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The bytes are there.
+    /// The bytes are available now.
     Now,
-    /// The model gives them later, by [`Shell::answer`] with the ticket of the access. The requester waits, at most to its completion
-    /// timeout.
+    /// The model answers later, by [`Shell::answer`] with the ticket of the access. The requester waits until its completion timeout at most.
     Later,
     /// The device has no such register: Unsupported Request.
     Unsupported,
@@ -136,15 +136,15 @@ impl Answer {
 numbered! {
     /// The reason why a request of a model has no data.
     Failure {
-        /// No memory or device has the address: Unsupported Request.
+        /// No memory or device has the address; the completion has the status Unsupported Request.
         Unsupported = "unsupported request",
-        /// The completer could not carry out the request: Completer Abort.
+        /// The completer could not execute the request; the completion has the status Completer Abort.
         Aborted = "completer abort",
-        /// No completion came in time.
+        /// No completion has arrived before the completion timeout.
         TimedOut = "completion timeout",
         /// The data is poisoned.
         Poisoned = "poisoned data",
-        /// Software has not enabled atomic operations of the device (`AtomicOp` Requester Enable), so that none is sent.
+        /// Software has not enabled atomic operations of the device (`AtomicOp` Requester Enable), so the operation was not sent.
         NotEnabled = "atomic operations not enabled",
     }
 }

@@ -1,6 +1,6 @@
-//! Enumerations that the C interface knows by number, and messages by text.
+//! Enumerations whose values have a number in the C interface and a text in messages.
 
-/// Declares an enumeration, each value with its text.
+/// Declares an enumeration. Each value has a text.
 macro_rules! numbered {
     ($(#[$doc:meta])* $name:ident { $($(#[$help:meta])* $value:ident = $text:literal,)* }) => {
         $(#[$doc])*

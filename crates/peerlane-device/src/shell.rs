@@ -3,10 +3,10 @@
 use crate::Defect;
 use crate::numbered::numbered;
 
-/// The core around a model, during one call.
+/// The PCI Express core around a model, as the model can use it during one call.
 ///
-/// Addresses are addresses of PCI Express. The core cuts requests at pages, at the largest payload and at the largest read request, and sends
-/// posted requests and interrupts in the order in which they were made. While software has not enabled bus mastering, requests wait.
+/// Addresses are addresses of PCI Express. The core divides requests at page boundaries, at the largest payload and at the largest read request.
+/// It sends posted requests and interrupts in the order in which they were made. While software has not enabled bus mastering, requests wait.
 pub struct Shell<'p> {
     port: &'p mut dyn Port,
     function: u8,
@@ -18,32 +18,32 @@ pub struct Shell<'p> {
 pub struct Mark {
     /// The traffic class of the packets, 0 to 7.
     pub traffic_class: u8,
-    /// The flow that the data belongs to, if it belongs to one.
+    /// The flow of the data, if the data belongs to a flow.
     pub label: Option<Label>,
 }
 
-/// The place of data in a flow of a scenario, for measurements.
+/// The position of data in a flow of a scenario, for measurements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
     /// The number of the flow.
     pub flow: u32,
     /// The offset of the first byte in the flow.
     pub offset: u64,
-    /// The time at which the command that moves the data began, in femtoseconds.
+    /// The time at which the command that transfers the data began, in femtoseconds.
     pub born_fs: u64,
-    /// Whether the command has no data behind this.
+    /// Whether this is the last data of the command.
     pub last: bool,
 }
 
-/// The other side of a [`Shell`]: a device in a fabric, a [`Bench`](crate::Bench), or the simulator behind the C interface.
+/// The simulator's side of a [`Shell`]: a device in a fabric, a [`Bench`](crate::Bench), or the simulator behind the C interface.
 pub trait Port {
     /// Simulated time in femtoseconds.
     fn now_fs(&self) -> u64;
 
-    /// Takes a request of a function.
+    /// Accepts a request of a function, or rejects it.
     fn ask(&mut self, function: u8, request: Request<'_>) -> Result<(), Misuse>;
 
-    /// Takes a request of a function with attributes. A port that has none, such as that of a library, ignores them.
+    /// Accepts a request of a function with attributes, or rejects it. A port without attributes, such as the port of a library, ignores them.
     fn ask_marked(
         &mut self,
         function: u8,
@@ -53,15 +53,15 @@ pub trait Port {
         self.ask(function, request)
     }
 
-    /// Takes note that the data of a flow has arrived in the model. A port without flows ignores it.
+    /// Records that the data of a flow has arrived in the model. A port without flows ignores this.
     fn deliver(&mut self, _label: Label, _bytes: &[u8]) {}
 
-    /// The number of interrupt vectors of a function; `None` from a port that does not know it, such as that of a library.
+    /// The number of interrupt vectors of a function; `None` if the port does not have this number, as the port of a library.
     fn vectors(&self) -> Option<u16> {
         None
     }
 
-    /// Clears the pending bit of a vector of a function. A port without MSI-X tables ignores it.
+    /// Clears the pending bit of a vector of a function. A port without MSI-X tables ignores this.
     fn withdraw(&mut self, _function: u8, _vector: u16) {}
 }
 
@@ -70,7 +70,7 @@ pub trait Port {
 pub enum Request<'r> {
     /// A read of `len` bytes of memory at `address`.
     Read {
-        /// The model's own number for the request.
+        /// The tag of the request, which the model chooses.
         tag: u64,
         /// The address of the first byte.
         address: u64,
@@ -79,7 +79,7 @@ pub enum Request<'r> {
     },
     /// A write of `bytes` to memory at `address`.
     Write {
-        /// The model's own number for the request, if [`Model::sent`](crate::Model::sent) is to be called.
+        /// The tag of the request, which the model chooses; none if [`Model::sent`](crate::Model::sent) need not be called.
         tag: Option<u64>,
         /// The address of the first byte.
         address: u64,
@@ -88,16 +88,16 @@ pub enum Request<'r> {
     },
     /// An atomic operation on memory at `address`.
     Atomic {
-        /// The model's own number for the request.
+        /// The tag of the request, which the model chooses.
         tag: u64,
         /// The operation.
         operation: Operation,
         /// The address of the value, a multiple of its size.
         address: u64,
-        /// The operand; for a compare and swap, the value to compare with, and then the new value.
+        /// The operand. A compare and swap has two: the value to compare with, and then the new value.
         operands: &'r [u8],
     },
-    /// Interrupt `vector`.
+    /// The signal of interrupt `vector`.
     Interrupt {
         /// The MSI-X vector, from 0.
         vector: u16,
@@ -109,28 +109,28 @@ pub enum Request<'r> {
     },
     /// A timer, after which [`Model::expired`](crate::Model::expired) is called.
     Timer {
-        /// The model's own number for the timer.
+        /// The number of the timer, which the model chooses.
         timer: u64,
         /// The time from now, in femtoseconds.
         after_fs: u64,
     },
-    /// The answer to a read of registers; no bytes if it is refused.
+    /// The answer to a read of registers. Without bytes, it refuses the read.
     Answer {
         /// The ticket of the read.
         ticket: Ticket,
-        /// The bytes, as many as the read has requested.
+        /// The bytes of the answer, as many as the read has requested.
         bytes: Option<&'r [u8]>,
     },
-    /// The answer to a read of registers by a malformed completion, on purpose.
+    /// The answer to a read of registers by a completion that is malformed on purpose.
     Malformed {
         /// The ticket of the read.
         ticket: Ticket,
-        /// The bytes, as many as the read has requested.
+        /// The bytes of the answer, as many as the read has requested.
         bytes: &'r [u8],
         /// The error in the completion.
         defect: Defect,
     },
-    /// The end of the run, because the model cannot go on.
+    /// The end of the run, because the model cannot continue.
     Fail {
         /// The reason.
         why: &'r str,
@@ -144,11 +144,11 @@ pub struct Ticket(pub u64);
 /// An atomic operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Adds the operand, of 4 or 8 bytes.
+    /// Adds the operand to the value. Operand and value have 4 or 8 bytes.
     FetchAdd,
-    /// Writes the operand, of 4 or 8 bytes.
+    /// Replaces the value by the operand. Operand and value have 4 or 8 bytes.
     Swap,
-    /// Writes the second operand if the first one equals the value; of 4, 8 or 16 bytes each.
+    /// Replaces the value by the second operand if the value equals the first one. Operands and value have 4, 8 or 16 bytes each.
     CompareAndSwap,
 }
 
@@ -168,11 +168,11 @@ impl Operation {
 /// The severity of an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// `ERR_COR`.
+    /// A correctable error (`ERR_COR`).
     Correctable,
-    /// `ERR_NONFATAL`.
+    /// An uncorrectable error that is not fatal (`ERR_NONFATAL`).
     NonFatal,
-    /// `ERR_FATAL`.
+    /// A fatal error (`ERR_FATAL`).
     Fatal,
 }
 
@@ -186,17 +186,17 @@ numbered! {
     Misuse {
         /// A request for no bytes, or for more than 16 MiB.
         Length = "a request is for 1 byte to 16 MiB",
-        /// The bytes go beyond the last address.
+        /// The request extends beyond the last address.
         Address = "the request goes beyond the last address of 64 bits",
-        /// An atomic operation on a value of another size, or at an address that is no multiple of it.
+        /// An atomic operation has a value of another size, or an address that is no multiple of the size.
         Operand = "an atomic operation is on 4 or 8 bytes, a compare and swap also on 16, at a multiple of that, with as many bytes for each operand",
-        /// The function has no such vector.
+        /// The function has no interrupt vector with this number.
         NoSuchVector = "the function has no such interrupt vector; declare more, or use one from 0 on",
-        /// The device has no such function.
+        /// The device has no function with this number.
         NoSuchFunction = "the device has no such function now",
         /// No read of registers waits for an answer with this ticket.
         NoSuchTicket = "no read waits for an answer with this ticket",
-        /// The answer has another number of bytes than the read.
+        /// The number of bytes of the answer differs from the number of bytes of the read.
         AnswerLength = "an answer has as many bytes as the read asked for",
         /// More than 65,536 requests, or 256 MiB of data, wait to be sent.
         TooMany = "more than 65,536 requests or 256 MiB wait to be sent; wait until some have gone",
@@ -208,7 +208,7 @@ numbered! {
 impl std::error::Error for Misuse {}
 
 impl<'p> Shell<'p> {
-    /// The shell at `port`, for requests of the physical function.
+    /// The shell for requests of the physical function, which it passes to `port`.
     pub fn new(port: &'p mut dyn Port) -> Self {
         Shell {
             port,
@@ -240,7 +240,7 @@ impl<'p> Shell<'p> {
         self.port.now_fs()
     }
 
-    /// The number of interrupt vectors of the function, where the port knows it.
+    /// The number of interrupt vectors of the function; none if the port does not have this number.
     pub fn vectors(&self) -> Option<u16> {
         self.port.vectors()
     }
@@ -250,8 +250,8 @@ impl<'p> Shell<'p> {
         self.port.ask_marked(self.function, self.mark, request)
     }
 
-    /// Reads `len` bytes of memory at `address`. [`Model::completed`](crate::Model::completed) brings them, with this tag. Requests end in
-    /// any order.
+    /// Requests `len` bytes of memory at `address`. [`Model::completed`](crate::Model::completed) is called with the data and this tag. Requests
+    /// end in any order.
     pub fn read(&mut self, tag: u64, address: u64, len: u64) -> Result<(), Misuse> {
         self.ask(Request::Read { tag, address, len })
     }
@@ -265,7 +265,8 @@ impl<'p> Shell<'p> {
         })
     }
 
-    /// Writes `bytes` to memory at `address`, after all earlier writes; [`Model::sent`](crate::Model::sent) says when they have left.
+    /// Writes `bytes` to memory at `address`, after all earlier writes. [`Model::sent`](crate::Model::sent) is called when the last packet has
+    /// left.
     pub fn write_tagged(&mut self, tag: u64, address: u64, bytes: &[u8]) -> Result<(), Misuse> {
         self.ask(Request::Write {
             tag: Some(tag),
@@ -274,7 +275,7 @@ impl<'p> Shell<'p> {
         })
     }
 
-    /// Makes an atomic operation. [`Model::completed`](crate::Model::completed) brings the value before it.
+    /// Makes an atomic operation. [`Model::completed`](crate::Model::completed) is called with the previous value.
     pub fn atomic(
         &mut self,
         tag: u64,
@@ -290,7 +291,7 @@ impl<'p> Shell<'p> {
         })
     }
 
-    /// Sends interrupt `vector`, after all earlier writes. While software masks it, it is pending.
+    /// Sends interrupt `vector`, after all earlier writes. While software masks the vector, the interrupt is pending.
     pub fn interrupt(&mut self, vector: u16) -> Result<(), Misuse> {
         self.ask(Request::Interrupt { vector })
     }
@@ -310,12 +311,13 @@ impl<'p> Shell<'p> {
         self.ask(Request::Message { severity })
     }
 
-    /// Requests [`Model::expired`](crate::Model::expired) in `after_fs` femtoseconds, one at least. Each call sets one more timer.
+    /// Sets a timer. [`Model::expired`](crate::Model::expired) is called after `after_fs` femtoseconds, but after one femtosecond at least. Each
+    /// call sets an additional timer.
     pub fn wake_after(&mut self, timer: u64, after_fs: u64) -> Result<(), Misuse> {
         self.ask(Request::Timer { timer, after_fs })
     }
 
-    /// Answers a read of registers for which the model said [`Answer::Later`](crate::Answer::Later).
+    /// Answers a read of registers for which the model has returned [`Answer::Later`](crate::Answer::Later).
     pub fn answer(&mut self, ticket: Ticket, bytes: &[u8]) -> Result<(), Misuse> {
         self.ask(Request::Answer {
             ticket,
@@ -323,7 +325,7 @@ impl<'p> Shell<'p> {
         })
     }
 
-    /// Refuses a read of registers for which the model said [`Answer::Later`](crate::Answer::Later): Completer Abort.
+    /// Refuses a read of registers for which the model has returned [`Answer::Later`](crate::Answer::Later): Completer Abort.
     pub fn abort(&mut self, ticket: Ticket) -> Result<(), Misuse> {
         self.ask(Request::Answer {
             ticket,
@@ -331,7 +333,7 @@ impl<'p> Shell<'p> {
         })
     }
 
-    /// Answers a read of registers as [`answer`](Self::answer) does, by a completion with an error, to test how its requester takes it.
+    /// Answers a read of registers as [`answer`](Self::answer) does, but with a malformed completion, to test how the requester handles it.
     pub fn answer_malformed(
         &mut self,
         ticket: Ticket,
@@ -345,9 +347,9 @@ impl<'p> Shell<'p> {
         })
     }
 
-    /// Ends the run, because the model cannot go on.
+    /// Ends the run, because the model cannot continue.
     pub fn fail(&mut self, why: &str) {
-        // A port always takes this request.
+        // A port never rejects this request.
         let _ = self.ask(Request::Fail { why });
     }
 }
@@ -356,7 +358,7 @@ impl<'p> Shell<'p> {
 pub(crate) const LARGEST: u64 = 16 << 20;
 
 impl Request<'_> {
-    /// Checks the parts of a request that can be wrong for every port: lengths, addresses and operands.
+    /// Checks the parts of a request that are checked in the same way for every port: lengths, addresses and operands.
     pub fn check(&self) -> Result<(), Misuse> {
         let span = |address: u64, len: u64| {
             if len == 0 || len > LARGEST {

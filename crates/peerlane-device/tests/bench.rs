@@ -1,4 +1,4 @@
-//! A bench answers a model as a device in a fabric does.
+//! Tests that a bench answers a model in the same way as a device in a fabric.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 
@@ -7,10 +7,10 @@ use peerlane_device::{
     Access, Answer, Asked, Bar, Bench, Defect, Description, Failure, Misuse, Model, Shell, Stalled,
 };
 
-/// The act of the model at its next access to registers, which the test chooses.
+/// The action of the model at its next access to registers. The test chooses it.
 type Act = fn(Access, &mut Shell<'_>) -> Result<(), Misuse>;
 
-/// A model that does at each access what its test says, and records the outcomes.
+/// A model that executes the action of its test at each access, and records the outcomes.
 struct Puppet {
     act: Act,
     told: Sender<Told>,
@@ -80,7 +80,7 @@ fn requests_beyond_the_limit_are_refused_until_one_has_ended() {
     assert!(outcomes(&told).iter().all(|one| *one == Told::Did(Ok(()))));
     bench.write(0, 0, &[0]).unwrap();
     assert_eq!(outcomes(&told), [Told::Did(Err(Misuse::TooMany))]);
-    // A read that was taken is still in progress.
+    // A read that the test has taken is still in progress.
     bench.take().unwrap();
     bench.write(0, 0, &[0]).unwrap();
     assert_eq!(outcomes(&told), [Told::Did(Err(Misuse::TooMany))]);
