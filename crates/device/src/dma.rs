@@ -1,5 +1,5 @@
-//! A generic DMA engine: reads and writes of any number of flows of each of its functions, and memory behind BAR 0 for flows of
-//! other devices.
+//! A generic DMA engine. Each of its functions reads and writes the data of any number of flows, and has memory behind BAR 0 for flows of other
+//! devices.
 
 use std::iter;
 
@@ -17,12 +17,12 @@ kernel::parameters! {
     pub struct DmaParameters {
         /// Most outstanding non-posted requests.
         tags: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2: 32 without extended tags";
-        /// Time from the making of a request in the engine to its tag and its first packet. The engine makes requests so far ahead that
-        /// this is a latency, and no limit to their rate.
+        /// Time from the begin of a request in the engine to its tag and its first packet. The engine begins requests early enough that this
+        /// latency does not limit their rate.
         request_latency: Span = Span::ZERO, from "our choice: none";
-        /// Rate at which the engine collects a whole request of a flow: of a write before its first packet, of a read after its last
-        /// completion; none if packets go on as they come. It collects any number of requests at once, so that this is a latency, and no
-        /// limit to their rate.
+        /// Rate at which the engine collects a whole request of a flow: a write before its first packet, a read after its last completion; none
+        /// if the data of each packet is passed on at once. The engine collects any number of requests at the same time, so the rate adds a
+        /// latency and does not limit the throughput.
         store_and_forward: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath", from "our choice: packets go on as they come";
         /// Least time between two packets with requests of the engine.
         request_interval: Span = Span::ZERO, lifts "datapath", from "our choice: as fast as the datapath takes them";

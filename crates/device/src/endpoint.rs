@@ -1,6 +1,6 @@
-//! The PCI Express core of a device: a link end, the datapath between it and the engine, and BAR 0.
+//! The PCI Express core of a device: a link end, the datapath between the link end and the engine, and BAR 0.
 //!
-//! An engine receives packets after the receive path, and sends packets into the send path.
+//! The engine receives packets through the receive path, and sends packets through the send path.
 
 mod faults;
 mod interrupts;
@@ -64,9 +64,9 @@ pub struct Endpoint {
     /// Boxed, because few endpoints are reset.
     resets: Option<Box<Resets>>,
 
-    /// Packets in the receive path, with the time at which they reach the engine.
+    /// Packets in the receive path, each with the time at which it reaches the engine.
     inbound: VecDeque<(Time, PacketId)>,
-    /// Completions that wait for the datapath, with the time at which their data is available.
+    /// Completions that wait for the datapath, each with the time at which its data is available.
     answers: VecDeque<(Time, PacketId)>,
 
     /// The packets in the send path: requests of the engine, and all packets of a circuit. None if the path has no latency. Boxed, because few
@@ -506,8 +506,8 @@ impl Endpoint {
         self.posted_gone_but(0)
     }
 
-    /// The time at which all posted requests of the engine except the last `later` ones are transmitted; `None` while one of them waits.
-    /// Like [`posted_gone`](Self::posted_gone), it must be called after every event.
+    /// The time at which all posted requests of the engine are transmitted, except the last `later` ones; `None` while any of them waits. Like
+    /// [`posted_gone`](Self::posted_gone), this function must be called after every event.
     pub(crate) fn posted_gone_but(&self, later: u64) -> Option<Time> {
         let waiting = self.posted_waiting(TrafficClass::default());
         (waiting as u64 <= later).then(|| self.link.busy_until())

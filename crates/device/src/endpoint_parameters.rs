@@ -21,14 +21,14 @@ kernel::parameters! {
         /// Number of entries of the MSI-X table of each function; 0 for no MSI-X. Firmware then enables MSI-X instead of MSI, and
         /// drivers write the entries before they use the device.
         msix_vectors: u32 = 0, within 0..=2048, from "our choice: MSI only; PCIe Base 7.7.2.2: 1 to 2048";
-        /// BAR with the MSI-X table and its pending bits: 0 for the end of BAR 0, and of each virtual function's BAR 0; another number
-        /// for a BAR that contains nothing else.
+        /// BAR with the MSI-X table and its pending bits. 0 places them at the end of BAR 0, and of each virtual function's BAR 0; another
+        /// number selects a BAR that contains nothing else.
         msix_bar: u32 = 0, within 0..=5, from "our choice: no other BAR; PCIe Base 7.7.2.3";
-        /// Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many whole 4 KiB at the end of BAR 0 as
-        /// table and pending bits need, or of a BAR of their own.
+        /// Offset of the MSI-X table in its BAR, a multiple of 8. With none, the table is at the beginning of a BAR of its own. In BAR 0, it is
+        /// then at the beginning of the last 4 KiB blocks, as many as table and pending bits need.
         msix_table: Option<Bytes> = None, within None..=Some(Bytes((4 << 30) - 8)), from "PCIe Base 7.7.2: in a range of 4 KiB of its own";
-        /// Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table: 2 KiB after its beginning, or the
-        /// first 4 KiB after the end of a table of more than 128 entries.
+        /// Offset of the pending bits in the BAR of the MSI-X table, a multiple of 8. With none, they are 2 KiB after the beginning of the
+        /// table, or, if the table has more than 128 entries, at the first multiple of 4 KiB after its beginning that is behind the table.
         msix_pending: Option<Bytes> = None, within None..=Some(Bytes((4 << 30) - 8)), from "our choice: beside the table";
         /// Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class than the data before them may overtake it.
         interrupt_traffic_class: u32 = 0, within 0..=7, from "our choice: that of data; PCIe Base 6.1.4: the function may use any class";
@@ -36,36 +36,37 @@ kernel::parameters! {
         write_payload: Option<Bytes> = None, among [None, Some(Bytes(64)), Some(Bytes(128)), Some(Bytes(256)), Some(Bytes(512)), Some(Bytes(1024)), Some(Bytes(2048))], lifts "payload" to ["none"], ranges ["128 B", "none"], from "our choice: packets as large as Max_Payload_Size permits; every engine can send its least value, 128 B, and need not send more (PCIe Base 2.2.2)";
         /// Max read request size in Device Control.
         max_read_request: Bytes = Bytes(512), lifts "tags" to ["4096 B"], from "PCIe Base 7.5.3.4, the default";
-        /// Time that a function level reset takes, in which the function drops what arrives.
+        /// Time that a function level reset takes. During this time the function drops the packets that arrive.
         function_level_reset_time: Span = Span::from_us(100), within Span::ZERO..=Span::from_us(100_000), from "our choice; PCIe Base 6.6.2: at most 100 ms";
-        /// Completion timeout of non-posted requests.
-        /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
-        /// of that range that is nearest to this one. For a time between two ranges, Device Control 2 has the longer range.
+        /// Completion timeout of non-posted requests. Device Control 2 has the range of times that contains it. If software selects another
+        /// range, the timeout is the time of that range that is nearest to this value. If this value is between two ranges, Device Control 2 has
+        /// the longer range.
         completion_timeout: Span = Span::from_us(10_000), within Span::from_us(50)..=Span::from_us(64_000_000), from "PCIe Base 2.8: 50 us to 50 ms, and 10 ms or more is recommended";
-        /// Time after its timeout in which the tag of a non-posted request is not used again, so that its late completion is unexpected
+        /// Time after the timeout of a non-posted request during which its tag is not used again, so that its late completion is unexpected
         /// instead of the answer to another request.
         tag_quarantine: Span = Span::from_us(50_000), within Span::ZERO..=Span::from_us(50_000), from "PCIe Base 2.8: the longest time to a timeout in the default range, so that what comes later is lost to every requester";
-        /// Bytes of the buffer for completions of each function, which requests no more than fits into it; none for no limit. A request
-        /// takes its space until its completions have reached the engine.
+        /// Size of the completion buffer of each function; none for no limit. A function has no more requests outstanding than fit into the
+        /// buffer. A request occupies its space until its completions have reached the engine.
         completion_buffer: Option<Bytes> = None, within None..=Some(Bytes(1 << 30)), lifts "outstanding", from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1444 entries of 256 bits; AMD PG213, Completion Space: 32,768 B";
-        /// Completions that this buffer holds; none for no limit. A request takes as many as it may be divided into, at multiples of 64
-        /// bytes.
+        /// Number of completions for which the completion buffer of each function has space; none for no limit. A request occupies the space of
+        /// as many completions as it may be divided into, at multiples of 64 bytes.
         completion_buffer_headers: Option<u32> = None, within None..=Some(65536), lifts "outstanding", from "our choice: tags are the limit. Intel P-Tile Avalon Streaming user guide, Completion Buffer Size: 1144; AMD PG213, Completion Space: 128";
         /// Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in Device Capabilities 2. Without it, firmware
         /// enables 10-bit tags at no device of the host, because each may send requests to this one.
         ten_bit_tag_completer: bool = true, from "PCIe Base 2.2.6.2: required from 16 GT/s on";
-        /// Bits of the PASIDs that the functions can use, the numbers of the processes whose addresses are in requests: Max PASID Width in the
-        /// PASID capability; none for no capability. Firmware enables it where all ports up to the root port have `tlp_prefixes`.
+        /// Width in bits of the PASIDs that the functions can use: Max PASID Width in the PASID capability; none for no capability. The PASID of
+        /// a request identifies the process whose addresses it uses. Firmware enables the capability if all ports up to the root port have
+        /// `tlp_prefixes`.
         pasid_width: Option<u32> = None, within None..=Some(20), from "our choice: no capability; PCIe Base 6.20: optional";
-        /// Whether the functions can ask for permission to execute what they read: Execute Permission Supported.
+        /// Whether the functions can request permission to execute the data that they read: Execute Permission Supported.
         pasid_execute: bool = false, from "PCIe Base 6.20: optional";
         /// Whether the functions can send requests of privileged software: Privileged Mode Supported.
         pasid_privileged: bool = false, from "PCIe Base 6.20: optional";
         /// Engine behind the core: "model", or "rtl" for the circuit in SystemVerilog that takes the place of the model, where the
         /// model has one and the build has circuits. The circuit's beats have the width of `datapath`, and its clock is `clock`.
         implementation: Implementation = Implementation::Model, from "our choice: faster, and always there";
-        /// Circuit of gateware/circuits.toml that runs with implementation = "rtl"; none for the model's own. Another circuit gets what
-        /// arrives at the device's BARs, and no driver knows its registers.
+        /// Circuit of gateware/circuits.toml that runs with implementation = "rtl"; none for the model's own circuit. Another circuit receives
+        /// the packets for the device's BARs, but no driver supports its registers.
         circuit: Option<String> = None, from "our choice: the circuit that does what the model does";
         /// Times, from the beginning of the run, between which the circuit's signals are written to DEVICE.fst in the current folder,
         /// such as "10 us..12 us"; with implementation = "rtl" only.
@@ -76,16 +77,16 @@ kernel::parameters! {
         datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets of the engine.
         idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
-        /// Distance of the places in a beat of the datapath at which a packet of the engine may begin, when the one before ends in this
-        /// beat; "0 B" if each packet begins with a beat.
+        /// Distance between the positions in a beat of the datapath at which a packet of the engine may begin if the previous packet ends in
+        /// this beat; "0 B" if each packet begins with a beat.
         straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "our choice: none. AMD PG213, 512-bit requester request interface: an option, at bytes 0 and 32";
-        /// Bytes that the datapath gives to the engine each cycle, headers and payloads in whole beats; "0 B" for no limit. A packet
-        /// occupies the receive buffer until its last beat has passed. A key of its own, because the documents from which profiles
-        /// take `datapath` are about sending.
+        /// Bytes that the datapath passes to the engine each cycle, headers and payloads in whole beats; "0 B" for no limit. A packet occupies
+        /// the receive buffer until its last beat has passed. `datapath` is for sending only, as in the documents for device profiles.
         receive_datapath: Bytes = Bytes(0), within Bytes(0)..=Bytes(1024), lifts "datapath" times [2, 4, 8], from "our choice: the link is the limit";
         /// Idle cycles of the datapath between two packets for the engine.
         receive_idle_cycles: u32 = 0, within 0..=1000, from "our choice: none";
-        /// Distance of the places in a beat at which a packet for the engine may begin, as `straddling` is for sending.
+        /// Distance between the positions in a beat of the receive datapath at which a packet for the engine may begin if the previous packet
+        /// ends in this beat; "0 B" if each packet begins with a beat.
         receive_straddling: Bytes = Bytes(0), within Bytes(0)..=Bytes(512), from "our choice: none. AMD PG213, 512-bit requester completion interface: an option, at multiples of 16 bytes";
         /// Time from the engine's transfer of a packet to its first bit on the wire. The path is a pipeline: it does not limit the rate.
         send_latency: Span = Span::ZERO, within Span::ZERO..=Span::from_us(1_000), from "our choice: none";
@@ -93,9 +94,9 @@ kernel::parameters! {
         receive_latency: Span = Span::ZERO, from "our choice: none";
         /// Time from a read request's arrival at the engine to the data of its completions.
         read_latency: Span = Span::from_ns(100), lifts "memory", from "our choice: a few cycles of an FPGA";
-        /// Largest number of requests that wait for the wire before the engine stops, besides those in the send path, which holds what
-        /// passes it within `send_latency`. Completions do not count. While completions wait, the limit is at most 8, or the number of
-        /// completions if that is larger.
+        /// Largest number of requests that wait for the wire before the engine stops. Requests that pass the send path within `send_latency` do
+        /// not count, and completions do not count. While completions wait, the limit is at most 8, or the number of completions if that is
+        /// larger.
         send_queue: u32 = 8, within 1..=4096, lifts "datapath", from "our choice: just enough to keep any link busy";
     }
 }

@@ -24,21 +24,22 @@ kernel::parameters! {
         shutdown_time: Span = Span::from_us(100), within Span::ZERO..=Span::from_us(10_000_000), from "our choice";
         /// Composite temperature, in kelvin.
         temperature: u32 = 313, within 1..=1000, from "our choice: 40 degrees Celsius";
-        /// Channels of the media, which work side by side.
+        /// Number of channels of the media, which work in parallel.
         channels: u32 = 8, within 1..=64, ranges ["8", "16"], from "our choice: common for drives of four lanes; controllers of servers' drives have up to 16, such as Microchip Flashtec NVMe 3016";
-        /// Dies of each channel, which work side by side and share its bandwidth.
+        /// Number of dies of each channel. They work in parallel and share the bandwidth of the channel.
         dies: u32 = 4, within 1..=64, lifts "memory", ranges ["4", "16"], from "our choice; drives of 512 GB to 2 TB of 512 Gbit dies, of which four planes read apart";
-        /// Neighbouring bytes in one die, which keeps those that it has read last: their next read takes no time of the die.
+        /// Number of consecutive bytes in one die. A die keeps the stripe that it has read last; another read of this stripe takes no time of
+        /// the die.
         stripe: Bytes = Bytes::kib(16), within Bytes(512)..=Bytes(16 << 20), ranges ["16 KiB", "32 KiB"], from "our choice: a page of TLC flash; two if planes read together";
-        /// Time from a read of a die to its data.
+        /// Time from the begin of a read in a die to its data.
         media_read_latency: Span = Span::from_us(60), within Span::ZERO..=Span::from_us(10_000_000), lifts "memory", ranges ["40 us", "90 us"], from "our choice: the order of magnitude of TLC flash, whose reads take 40 to 60 us, and the controller up to half as much";
         /// Time from the last data of a write command to its end: the data is in the write cache.
         media_write_latency: Span = Span::from_us(10), within Span::ZERO..=Span::from_us(10_000_000), lifts "memory", from "our choice: DRAM and its firmware";
         /// Time of a program operation, which writes a stripe, or a part of it, to a die.
         program_latency: Span = Span::from_us(600), within Span::ZERO..=Span::from_us(10_000_000), lifts "memory", from "our choice: the order of magnitude of TLC flash";
-        /// Bandwidth of the media: of all channels together. Reads and writes share that of their channel.
+        /// Bandwidth of the media, of all channels together. Reads and writes of a channel share its bandwidth.
         media_bandwidth: Bandwidth = Bandwidth(9_600_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), lifts "memory", ranges ["6.4 GB/s", "19.2 GB/s"], from "our choice: ONFI 4.1 has 1200 MT/s of 8 bits, for each of 8 channels; ONFI 4.0 has 800 MT/s, ONFI 5.0 2400 MT/s";
-        /// Size of the volatile write cache; "0 B" for none. Reads of what is in it take no time of the media.
+        /// Size of the volatile write cache; "0 B" for none. Reads of data in the cache take no time of the media.
         write_cache: Bytes = Bytes::mib(64), within Bytes(0)..=Bytes(1 << 40), from "our choice";
         /// Most outstanding non-posted requests.
         tags: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2: 32 without extended tags";

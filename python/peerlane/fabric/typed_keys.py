@@ -653,17 +653,18 @@ class Device(Node, Upstream, total=False):
     enables MSI-X instead of MSI, and drivers write the entries before they use the device.
     (default 0)"""
     msix_bar: Count
-    """BAR with the MSI-X table and its pending bits: 0 for the end of BAR 0, and of each
-    virtual function's BAR 0; another number for a BAR that contains nothing else. (default
-    0)"""
+    """BAR with the MSI-X table and its pending bits. 0 places them at the end of BAR 0, and of
+    each virtual function's BAR 0; another number selects a BAR that contains nothing else.
+    (default 0)"""
     msix_table: Size
-    """Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many
-    whole 4 KiB at the end of BAR 0 as table and pending bits need, or of a BAR of their
-    own. (B; default none)"""
+    """Offset of the MSI-X table in its BAR, a multiple of 8. With none, the table is at the
+    beginning of a BAR of its own. In BAR 0, it is then at the beginning of the last 4 KiB
+    blocks, as many as table and pending bits need. (B; default none)"""
     msix_pending: Size
-    """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
-    2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
-    entries. (B; default none)"""
+    """Offset of the pending bits in the BAR of the MSI-X table, a multiple of 8. With none,
+    they are 2 KiB after the beginning of the table, or, if the table has more than 128
+    entries, at the first multiple of 4 KiB after its beginning that is behind the table.
+    (B; default none)"""
     interrupt_traffic_class: Count
     """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
     than the data before them may overtake it. (default 0)"""
@@ -673,35 +674,36 @@ class Device(Node, Upstream, total=False):
     max_read_request: Size
     """Max read request size in Device Control. (B; default 512 B)"""
     function_level_reset_time: Quantity
-    """Time that a function level reset takes, in which the function drops what arrives. (ns;
-    default 100 us)"""
+    """Time that a function level reset takes. During this time the function drops the packets
+    that arrive. (ns; default 100 us)"""
     completion_timeout: Quantity
     """Completion timeout of non-posted requests. Device Control 2 has the range of times that
-    contains it. Software can select another range: the timeout is then the time of that
-    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    contains it. If software selects another range, the timeout is the time of that range
+    that is nearest to this value. If this value is between two ranges, Device Control 2 has
     the longer range. (ns; default 10 ms)"""
     tag_quarantine: Quantity
-    """Time after its timeout in which the tag of a non-posted request is not used again, so
-    that its late completion is unexpected instead of the answer to another request. (ns;
+    """Time after the timeout of a non-posted request during which its tag is not used again,
+    so that its late completion is unexpected instead of the answer to another request. (ns;
     default 50 ms)"""
     completion_buffer: Size
-    """Bytes of the buffer for completions of each function, which requests no more than fits
-    into it; none for no limit. A request takes its space until its completions have reached
-    the engine. (B; default none)"""
+    """Size of the completion buffer of each function; none for no limit. A function has no
+    more requests outstanding than fit into the buffer. A request occupies its space until
+    its completions have reached the engine. (B; default none)"""
     completion_buffer_headers: Count
-    """Completions that this buffer holds; none for no limit. A request takes as many as it may
-    be divided into, at multiples of 64 bytes. (default none)"""
+    """Number of completions for which the completion buffer of each function has space; none
+    for no limit. A request occupies the space of as many completions as it may be divided
+    into, at multiples of 64 bytes. (default none)"""
     ten_bit_tag_completer: Flag
     """Whether completions repeat all ten bits of a tag: 10-Bit Tag Completer Supported in
     Device Capabilities 2. Without it, firmware enables 10-bit tags at no device of the
     host, because each may send requests to this one. (default true)"""
     pasid_width: Count
-    """Bits of the PASIDs that the functions can use, the numbers of the processes whose
-    addresses are in requests: Max PASID Width in the PASID capability; none for no
-    capability. Firmware enables it where all ports up to the root port have `tlp_prefixes`.
-    (default none)"""
+    """Width in bits of the PASIDs that the functions can use: Max PASID Width in the PASID
+    capability; none for no capability. The PASID of a request identifies the process whose
+    addresses it uses. Firmware enables the capability if all ports up to the root port have
+    `tlp_prefixes`. (default none)"""
     pasid_execute: Flag
-    """Whether the functions can ask for permission to execute what they read: Execute
+    """Whether the functions can request permission to execute the data that they read: Execute
     Permission Supported. (default false)"""
     pasid_privileged: Flag
     """Whether the functions can send requests of privileged software: Privileged Mode
@@ -712,8 +714,8 @@ class Device(Node, Upstream, total=False):
     circuit's beats have the width of `datapath`, and its clock is `clock`. (default model)"""
     circuit: Text
     """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
-    model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
-    its registers. (default none)"""
+    model's own circuit. Another circuit receives the packets for the device's BARs, but no
+    driver supports its registers. (default none)"""
     waves: Text
     """Times, from the beginning of the run, between which the circuit's signals are written to
     DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
@@ -726,19 +728,20 @@ class Device(Node, Upstream, total=False):
     idle_cycles: Count
     """Idle cycles of the datapath between two packets of the engine. (default 0)"""
     straddling: Size
-    """Distance of the places in a beat of the datapath at which a packet of the engine may
-    begin, when the one before ends in this beat; '0 B' if each packet begins with a beat.
-    (B; default 0 B)"""
+    """Distance between the positions in a beat of the datapath at which a packet of the engine
+    may begin if the previous packet ends in this beat; '0 B' if each packet begins with a
+    beat. (B; default 0 B)"""
     receive_datapath: Size
-    """Bytes that the datapath gives to the engine each cycle, headers and payloads in whole
+    """Bytes that the datapath passes to the engine each cycle, headers and payloads in whole
     beats; '0 B' for no limit. A packet occupies the receive buffer until its last beat has
-    passed. A key of its own, because the documents from which profiles take `datapath` are
-    about sending. (B; default 0 B)"""
+    passed. `datapath` is for sending only, as in the documents for device profiles. (B;
+    default 0 B)"""
     receive_idle_cycles: Count
     """Idle cycles of the datapath between two packets for the engine. (default 0)"""
     receive_straddling: Size
-    """Distance of the places in a beat at which a packet for the engine may begin, as
-    `straddling` is for sending. (B; default 0 B)"""
+    """Distance between the positions in a beat of the receive datapath at which a packet for
+    the engine may begin if the previous packet ends in this beat; '0 B' if each packet
+    begins with a beat. (B; default 0 B)"""
     send_latency: Quantity
     """Time from the engine's transfer of a packet to its first bit on the wire. The path is a
     pipeline: it does not limit the rate. (ns; default 0 ns)"""
@@ -749,10 +752,10 @@ class Device(Node, Upstream, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Count
-    """Largest number of requests that wait for the wire before the engine stops, besides those
-    in the send path, which holds what passes it within `send_latency`. Completions do not
-    count. While completions wait, the limit is at most 8, or the number of completions if
-    that is larger. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops. Requests that
+    pass the send path within `send_latency` do not count, and completions do not count.
+    While completions wait, the limit is at most 8, or the number of completions if that is
+    larger. (default 8)"""
 
 
 class IoPort(Port, total=False):
@@ -1077,12 +1080,12 @@ class Profile(Repeated, total=False):
     host, because each may send requests to this one. (default true)"""
     completion_timeout: Quantity
     """Completion timeout of non-posted requests. Device Control 2 has the range of times that
-    contains it. Software can select another range: the timeout is then the time of that
-    range that is nearest to this one. For a time between two ranges, Device Control 2 has
+    contains it. If software selects another range, the timeout is the time of that range
+    that is nearest to this value. If this value is between two ranges, Device Control 2 has
     the longer range. (ns; default 10 ms)"""
     tag_quarantine: Quantity
-    """Time after its timeout in which the tag of a non-posted request is not used again, so
-    that its late completion is unexpected instead of the answer to another request. (ns;
+    """Time after the timeout of a non-posted request during which its tag is not used again,
+    so that its late completion is unexpected instead of the answer to another request. (ns;
     default 50 ms)"""
     max_read_request: Size
     """Max read request size in Device Control. (B; default 512 B)"""
@@ -1311,17 +1314,18 @@ class Profile(Repeated, total=False):
     enables MSI-X instead of MSI, and drivers write the entries before they use the device.
     (default 0)"""
     msix_bar: Count
-    """BAR with the MSI-X table and its pending bits: 0 for the end of BAR 0, and of each
-    virtual function's BAR 0; another number for a BAR that contains nothing else. (default
-    0)"""
+    """BAR with the MSI-X table and its pending bits. 0 places them at the end of BAR 0, and of
+    each virtual function's BAR 0; another number selects a BAR that contains nothing else.
+    (default 0)"""
     msix_table: Size
-    """Offset of the MSI-X table in its BAR, a multiple of 8; none for the beginning of as many
-    whole 4 KiB at the end of BAR 0 as table and pending bits need, or of a BAR of their
-    own. (B; default none)"""
+    """Offset of the MSI-X table in its BAR, a multiple of 8. With none, the table is at the
+    beginning of a BAR of its own. In BAR 0, it is then at the beginning of the last 4 KiB
+    blocks, as many as table and pending bits need. (B; default none)"""
     msix_pending: Size
-    """Offset of the pending bits in the same BAR, a multiple of 8; none for behind the table:
-    2 KiB after its beginning, or the first 4 KiB after the end of a table of more than 128
-    entries. (B; default none)"""
+    """Offset of the pending bits in the BAR of the MSI-X table, a multiple of 8. With none,
+    they are 2 KiB after the beginning of the table, or, if the table has more than 128
+    entries, at the first multiple of 4 KiB after its beginning that is behind the table.
+    (B; default none)"""
     interrupt_traffic_class: Count
     """Traffic class of the messages of interrupts, MSI and MSI-X. Messages of another class
     than the data before them may overtake it. (default 0)"""
@@ -1329,22 +1333,23 @@ class Profile(Repeated, total=False):
     """Largest payload of the engine's memory writes, where it is less than Max_Payload_Size;
     none for Max_Payload_Size. (B; default none)"""
     function_level_reset_time: Quantity
-    """Time that a function level reset takes, in which the function drops what arrives. (ns;
-    default 100 us)"""
+    """Time that a function level reset takes. During this time the function drops the packets
+    that arrive. (ns; default 100 us)"""
     completion_buffer: Size
-    """Bytes of the buffer for completions of each function, which requests no more than fits
-    into it; none for no limit. A request takes its space until its completions have reached
-    the engine. (B; default none)"""
+    """Size of the completion buffer of each function; none for no limit. A function has no
+    more requests outstanding than fit into the buffer. A request occupies its space until
+    its completions have reached the engine. (B; default none)"""
     completion_buffer_headers: Count
-    """Completions that this buffer holds; none for no limit. A request takes as many as it may
-    be divided into, at multiples of 64 bytes. (default none)"""
+    """Number of completions for which the completion buffer of each function has space; none
+    for no limit. A request occupies the space of as many completions as it may be divided
+    into, at multiples of 64 bytes. (default none)"""
     pasid_width: Count
-    """Bits of the PASIDs that the functions can use, the numbers of the processes whose
-    addresses are in requests: Max PASID Width in the PASID capability; none for no
-    capability. Firmware enables it where all ports up to the root port have `tlp_prefixes`.
-    (default none)"""
+    """Width in bits of the PASIDs that the functions can use: Max PASID Width in the PASID
+    capability; none for no capability. The PASID of a request identifies the process whose
+    addresses it uses. Firmware enables the capability if all ports up to the root port have
+    `tlp_prefixes`. (default none)"""
     pasid_execute: Flag
-    """Whether the functions can ask for permission to execute what they read: Execute
+    """Whether the functions can request permission to execute the data that they read: Execute
     Permission Supported. (default false)"""
     pasid_privileged: Flag
     """Whether the functions can send requests of privileged software: Privileged Mode
@@ -1355,8 +1360,8 @@ class Profile(Repeated, total=False):
     circuit's beats have the width of `datapath`, and its clock is `clock`. (default model)"""
     circuit: Text
     """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
-    model's own. Another circuit gets what arrives at the device's BARs, and no driver knows
-    its registers. (default none)"""
+    model's own circuit. Another circuit receives the packets for the device's BARs, but no
+    driver supports its registers. (default none)"""
     waves: Text
     """Times, from the beginning of the run, between which the circuit's signals are written to
     DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
@@ -1369,19 +1374,20 @@ class Profile(Repeated, total=False):
     idle_cycles: Count
     """Idle cycles of the datapath between two packets of the engine. (default 0)"""
     straddling: Size
-    """Distance of the places in a beat of the datapath at which a packet of the engine may
-    begin, when the one before ends in this beat; '0 B' if each packet begins with a beat.
-    (B; default 0 B)"""
+    """Distance between the positions in a beat of the datapath at which a packet of the engine
+    may begin if the previous packet ends in this beat; '0 B' if each packet begins with a
+    beat. (B; default 0 B)"""
     receive_datapath: Size
-    """Bytes that the datapath gives to the engine each cycle, headers and payloads in whole
+    """Bytes that the datapath passes to the engine each cycle, headers and payloads in whole
     beats; '0 B' for no limit. A packet occupies the receive buffer until its last beat has
-    passed. A key of its own, because the documents from which profiles take `datapath` are
-    about sending. (B; default 0 B)"""
+    passed. `datapath` is for sending only, as in the documents for device profiles. (B;
+    default 0 B)"""
     receive_idle_cycles: Count
     """Idle cycles of the datapath between two packets for the engine. (default 0)"""
     receive_straddling: Size
-    """Distance of the places in a beat at which a packet for the engine may begin, as
-    `straddling` is for sending. (B; default 0 B)"""
+    """Distance between the positions in a beat of the receive datapath at which a packet for
+    the engine may begin if the previous packet ends in this beat; '0 B' if each packet
+    begins with a beat. (B; default 0 B)"""
     send_latency: Quantity
     """Time from the engine's transfer of a packet to its first bit on the wire. The path is a
     pipeline: it does not limit the rate. (ns; default 0 ns)"""
@@ -1392,10 +1398,10 @@ class Profile(Repeated, total=False):
     """Time from a read request's arrival at the engine to the data of its completions. (ns;
     default 100 ns)"""
     send_queue: Count
-    """Largest number of requests that wait for the wire before the engine stops, besides those
-    in the send path, which holds what passes it within `send_latency`. Completions do not
-    count. While completions wait, the limit is at most 8, or the number of completions if
-    that is larger. (default 8)"""
+    """Largest number of requests that wait for the wire before the engine stops. Requests that
+    pass the send path within `send_latency` do not count, and completions do not count.
+    While completions wait, the limit is at most 8, or the number of completions if that is
+    larger. (default 8)"""
 
 
 class Controller(Repeated, total=False):
@@ -1914,14 +1920,14 @@ class DmaDevice(Device, total=False):
     tags: Count
     """Most outstanding non-posted requests. (default 32)"""
     request_latency: Quantity
-    """Time from the making of a request in the engine to its tag and its first packet. The
-    engine makes requests so far ahead that this is a latency, and no limit to their rate.
-    (ns; default 0 ns)"""
+    """Time from the begin of a request in the engine to its tag and its first packet. The
+    engine begins requests early enough that this latency does not limit their rate. (ns;
+    default 0 ns)"""
     store_and_forward: Rate
-    """Rate at which the engine collects a whole request of a flow: of a write before its first
-    packet, of a read after its last completion; none if packets go on as they come. It
-    collects any number of requests at once, so that this is a latency, and no limit to
-    their rate. (GB/s; default none)"""
+    """Rate at which the engine collects a whole request of a flow: a write before its first
+    packet, a read after its last completion; none if the data of each packet is passed on
+    at once. The engine collects any number of requests at the same time, so the rate adds a
+    latency and does not limit the throughput. (GB/s; default none)"""
     request_interval: Quantity
     """Least time between two packets with requests of the engine. (ns; default 0 ns)"""
 
@@ -1940,8 +1946,8 @@ class BlockDmaDevice(Device, total=False):
     request_interval: Quantity
     """Least time between two requests of a transfer. (ns; default 0 ns)"""
     virtual_addresses: Flag
-    """Whether its addresses are virtual, translated by its host (IOMMU); it sends no
-    translation requests. (default false)"""
+    """Whether the engine's addresses are virtual and translated by its host (IOMMU). The
+    engine sends no translation requests. (default false)"""
 
 
 class SgDmaDevice(Device, total=False):
@@ -1966,8 +1972,9 @@ class SgDmaDevice(Device, total=False):
     descriptor_traffic_class: Count
     """Traffic class of fetches of descriptors. (default 0)"""
     descriptor_cycles: Count
-    """Cycles from the end of one descriptor's work to the first packet of the next one; where
-    lists are fetched, from a descriptor's arrival to its first packet. (default 8)"""
+    """Cycles from the end of the work on one descriptor to the first packet of the next one.
+    If lists are fetched, cycles from the arrival of a descriptor to its first packet.
+    (default 8)"""
     outstanding_reads: Count
     """Most outstanding read requests for data. (default 32)"""
     tags: Count
@@ -1993,7 +2000,7 @@ class FpgaCardDevice(Device, total=False):
     """Unit in the slot: 'nlb_mode_0', 'nlb_mode_3', 'nlb_mode_7', 'he_lb', 'he_mem',
     'dma_afu', 'streaming_dma_afu' or 'none'. (default nlb_mode_0)"""
     slots: Count
-    """Number of slots, each with a port; a slot with a unit of its own is always there.
+    """Number of slots, each with a port. A slot for which a unit is set exists in any case.
     (default 1)"""
     afu_1: (
         Literal[
@@ -2072,11 +2079,12 @@ class RouterDevice(Device, total=False):
     deliver_cycles: Count
     """Cycles from a packet's arrival by a fibre to the router's own user logic. (default 13)"""
     queue_gap_cycles: Count
-    """Cycles after a packet has left its queue in which the next one gets its route and
-    virtual channel; 0 if that is done while the previous one leaves. (default 0)"""
+    """Cycles after the departure of a packet from its queue that the next packet needs to get
+    its route and virtual channel; 0 if it gets both while the previous packet leaves.
+    (default 0)"""
     local_width: Count
-    """Packets that the crossbar takes from the node, or gives to it, in the time of one packet
-    of a fibre. (default 2)"""
+    """Number of packets that the crossbar transfers from the node, or to the node, in the time
+    of one packet of a fibre. (default 2)"""
     injection_queues: Count
     """Queues for packets of the node, selected by their first fibre. With a local_width of 1
     they share a path into the crossbar; otherwise each has its own. (default 2)"""
@@ -2141,8 +2149,8 @@ class NicDevice(Device, total=False):
     descriptors: Count
     """Most descriptors that are read at the same time. (default 4)"""
     messages: Count
-    """Most messages with data that is read at the same time; with sharing = 'packet' for each
-    function. (default 8)"""
+    """Most messages whose data is read at the same time; with sharing = 'packet', the limit
+    applies to each function. (default 8)"""
     reorder_buffer: Size
     """Size of the buffer for data that is requested and not packed yet. (B; default 32 KiB)"""
     read_request: Size
@@ -2175,10 +2183,11 @@ class NicDevice(Device, total=False):
     event_cycles: Count
     """Cycles from the last write of a message to the write of its event. (default 13)"""
     get_queue: Count
-    """Most waiting GETs of others; with sharing = 'packet' for each function. (default 8)"""
+    """Most waiting GETs of other processors; with sharing = 'packet', the limit applies to
+    each function. (default 8)"""
     buffer_prefetch: Count
-    """Buffer addresses that are prefetched for the NAPs of a queue pair; half of them used
-    triggers a refill from memory. (default 16)"""
+    """Number of buffer addresses that are prefetched for the NAPs of a queue pair. When half
+    of them are used, more are read from memory. (default 16)"""
     receive_buffer: Size
     """Size of the receive buffer for packets from the crossbar, for each of its virtual
     channels. (B; default 4 KiB)"""
@@ -2186,7 +2195,7 @@ class NicDevice(Device, total=False):
     """Cycles of a load, a store or an answer from PCI Express to the crossbar, and from the
     crossbar to PCI Express. (default 7)"""
     loads: Count
-    """Most outstanding loads of this processor from others. (default 32)"""
+    """Most outstanding loads of this processor from other processors. (default 32)"""
     descriptor_traffic_class: Count
     """Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
     (default 0)"""
@@ -2202,8 +2211,8 @@ class AcceleratorDevice(Device, total=False):
     cache_latency: Quantity
     """Latency of a write that hits. (ns; default 48 ns)"""
     data_latency: Quantity
-    """Additional latency of a read: the data comes from the cache's memory and crosses the
-    port. (ns; default 16 ns)"""
+    """Additional latency of a read, to read the data from the cache's memory and to transfer
+    it through the port. (ns; default 16 ns)"""
     miss_latency: Quantity
     """Additional latency in the cache of an access that sends a request to the home agent.
     (ns; default 116 ns)"""
@@ -2222,9 +2231,10 @@ class AcceleratorDevice(Device, total=False):
     port_width: Size
     """Bytes that the port transfers each cycle. (B; default 64 B)"""
     atomic_accesses: Count
-    """Requests at the port for an atomic operation that returns a value, one after the other,
-    such as its operands by the write channel and the value by the read channel; each takes
-    the latency of the cache. An AtomicStore is one request. (default 2)"""
+    """Number of requests at the port, one after the other, for an atomic operation that
+    returns a value: for example, one for its operands by the write channel and one for the
+    value by the read channel. Each has the latency of the cache. An AtomicStore is one
+    request. (default 2)"""
     whole_line_request: Literal["make-unique", "read-unique"] | None
     """Request for a line that is written whole and not held: 'make-unique', which moves no
     data, or 'read-unique'. (default make-unique)"""
@@ -2242,8 +2252,8 @@ class AcceleratorDevice(Device, total=False):
     translation_requests: Count
     """Most outstanding translation requests. (default 16)"""
     page_requests: Count
-    """Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent
-    pages fail. (default 16)"""
+    """Most outstanding page requests (PRI). With 0 there are no page requests, and accesses to
+    absent pages fail. (default 16)"""
 
 
 class NvmeDevice(Device, total=False):
@@ -2272,14 +2282,15 @@ class NvmeDevice(Device, total=False):
     temperature: Count
     """Composite temperature, in kelvin. (default 313)"""
     channels: Count
-    """Channels of the media, which work side by side. (default 8)"""
+    """Number of channels of the media, which work in parallel. (default 8)"""
     dies: Count
-    """Dies of each channel, which work side by side and share its bandwidth. (default 4)"""
+    """Number of dies of each channel. They work in parallel and share the bandwidth of the
+    channel. (default 4)"""
     stripe: Size
-    """Neighbouring bytes in one die, which keeps those that it has read last: their next read
-    takes no time of the die. (B; default 16 KiB)"""
+    """Number of consecutive bytes in one die. A die keeps the stripe that it has read last;
+    another read of this stripe takes no time of the die. (B; default 16 KiB)"""
     media_read_latency: Quantity
-    """Time from a read of a die to its data. (ns; default 60 us)"""
+    """Time from the begin of a read in a die to its data. (ns; default 60 us)"""
     media_write_latency: Quantity
     """Time from the last data of a write command to its end: the data is in the write cache.
     (ns; default 10 us)"""
@@ -2287,11 +2298,11 @@ class NvmeDevice(Device, total=False):
     """Time of a program operation, which writes a stripe, or a part of it, to a die. (ns;
     default 600 us)"""
     media_bandwidth: Rate
-    """Bandwidth of the media: of all channels together. Reads and writes share that of their
-    channel. (GB/s; default 9.6 GB/s)"""
+    """Bandwidth of the media, of all channels together. Reads and writes of a channel share
+    its bandwidth. (GB/s; default 9.6 GB/s)"""
     write_cache: Size
-    """Size of the volatile write cache; '0 B' for none. Reads of what is in it take no time of
-    the media. (B; default 64 MiB)"""
+    """Size of the volatile write cache; '0 B' for none. Reads of data in the cache take no
+    time of the media. (B; default 64 MiB)"""
     tags: Count
     """Most outstanding non-posted requests. (default 32)"""
     descriptor_traffic_class: Count

@@ -18,7 +18,7 @@ pub(super) struct Engine {
 enum State {
     /// The next step begins at this time.
     Until(Time),
-    /// An access waits for its line since this time, and could not begin yet.
+    /// The access has waited for its line since this time, and has not begun.
     Waiting(WordAccess, Time),
     /// The access has requested its line.
     Requested(WordAccess),
@@ -91,7 +91,7 @@ impl Accelerator {
         }
     }
 
-    /// Advances the work of a lock engine. True if it may advance further now.
+    /// Advances the work of a lock engine. Returns true if the work may advance further now.
     fn go_on_locked(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let engine = &mut self.engines[number];
@@ -115,7 +115,7 @@ impl Accelerator {
         true
     }
 
-    /// Begins the access of a lock engine. False if it must wait.
+    /// Begins the access of a lock engine. Returns false if the access must wait.
     fn issue_locked(&mut self, number: usize, access: WordAccess, now: Time) -> bool {
         if !self.lines.is_open() {
             return false;

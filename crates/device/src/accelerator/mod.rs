@@ -334,7 +334,7 @@ impl Accelerator {
         }
     }
 
-    /// Advances a sequence of accesses. True if it may advance further now.
+    /// Advances a sequence of accesses. Returns true if the sequence may advance further now.
     fn go_on(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
         let now = fx.now();
         let Work {
@@ -348,7 +348,7 @@ impl Accelerator {
             let commanded = state.commanded.take();
             let one = commanded.unwrap_or_else(|| accesses.begin(now));
             if let Some(translations) = &mut self.translations {
-                // All pages of an access are looked up at its begin, even if the first lookup fails.
+                // All pages of the access are looked up when it begins, even if the first look-up fails.
                 let first = accesses.what.address + one.offset;
                 for page in pages(first, one.size) {
                     translations.find(page, now);
@@ -393,7 +393,7 @@ impl Accelerator {
         true
     }
 
-    /// Begins a part of the current access with the next line. False if it must wait.
+    /// Begins a part of the current access with the next line. Returns false if the part must wait.
     fn issue(&mut self, number: usize, fx: &mut Effects<'_, Self>) -> bool {
         if !self.lines.is_open() {
             return false;

@@ -13,7 +13,7 @@ kernel::parameters! {
         cache_ways: u32 = 4, from "AMD System Cache: 2 or 4";
         /// Latency of a write that hits.
         cache_latency: Span = Span::from_ns(48), from "AMD System Cache: some 12 cycles, here of 250 MHz";
-        /// Additional latency of a read: the data comes from the cache's memory and crosses the port.
+        /// Additional latency of a read, to read the data from the cache's memory and to transfer it through the port.
         data_latency: Span = Span::from_ns(16), from "AMD System Cache: 16 cycles in all, here of 250 MHz";
         /// Additional latency in the cache of an access that sends a request to the home agent.
         miss_latency: Span = Span::from_ns(116), from "AMD System Cache: 45 cycles and the round trip, against 16, here of 250 MHz";
@@ -29,8 +29,8 @@ kernel::parameters! {
         port_clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "common for FPGA logic";
         /// Bytes that the port transfers each cycle.
         port_width: Bytes = Bytes(64), among [Bytes(4), Bytes(8), Bytes(16), Bytes(32), Bytes(64)], from "AMD System Cache: up to 512 bits";
-        /// Requests at the port for an atomic operation that returns a value, one after the other, such as its operands by the write channel and
-        /// the value by the read channel; each takes the latency of the cache. An AtomicStore is one request.
+        /// Number of requests at the port, one after the other, for an atomic operation that returns a value: for example, one for its operands
+        /// by the write channel and one for the value by the read channel. Each has the latency of the cache. An AtomicStore is one request.
         atomic_accesses: u32 = 2, within 1..=16, from "AMD PG118 5.0, Atomics: all but AtomicStore use both the AW and the AR channel";
         /// Request for a line that is written whole and not held: "make-unique", which moves no data, or "read-unique".
         whole_line_request: WholeLineRequest = WholeLineRequest::MakeUnique, from "our choice: what CCIX has for this";
@@ -47,7 +47,7 @@ kernel::parameters! {
         translation_latency: Span = Span::ZERO, from "our choice: none";
         /// Most outstanding translation requests.
         translation_requests: u32 = 16, within 1..=32, from "our choice";
-        /// Most outstanding page requests (PRI); 0 for no page requests, when accesses to absent pages fail.
+        /// Most outstanding page requests (PRI). With 0 there are no page requests, and accesses to absent pages fail.
         page_requests: u32 = 16, within 0..=512, from "our choice";
     }
 }

@@ -61,7 +61,7 @@ enum Stage {
 const REFUSED: &str = "the host translates no addresses for the function";
 const FAILED: &str = "a translation has failed";
 
-/// Round-trip times of translation requests, from the core's request to its answer at the core.
+/// Round-trip times of translation requests: the time from the request of the PCI Express core to the answer at the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoundTrips {
     /// Number of round trips.

@@ -28,7 +28,7 @@ kernel::parameters! {
         end_latency: Span = Span::from_ns(40), from "our choice: 10 cycles of 250 MHz";
         /// Least time between two requests of a transfer.
         request_interval: Span = Span::ZERO, lifts "datapath", from "our choice: as fast as the datapath takes them";
-        /// Whether its addresses are virtual, translated by its host (IOMMU); it sends no translation requests.
+        /// Whether the engine's addresses are virtual and translated by its host (IOMMU). The engine sends no translation requests.
         virtual_addresses: bool = false, from "our choice: physical addresses";
     }
 }

@@ -92,7 +92,7 @@ impl Commands {
         }
     }
 
-    /// Returns the registers to their state after reset; no interrupt follows.
+    /// Returns the registers to their state after reset. No interrupt is signalled for an earlier access.
     pub(crate) fn reset(&mut self) {
         *self = Self::new(self.abilities, self.cycle);
     }
@@ -129,7 +129,7 @@ impl Commands {
         command.map_or(Served::Here, Served::Start)
     }
 
-    /// Handles a write to the registers; returns the access to start, if the write commands one.
+    /// Handles a write to the registers. Returns the access to start, if the write starts one.
     fn write(&mut self, at: u64, bytes: &[u8], now: Time) -> Option<Command> {
         self.settle(now);
         match (at, bytes.len()) {
@@ -231,7 +231,7 @@ impl Commands {
         (fits && is_possible).then_some(command)
     }
 
-    /// Shows the end of the access in progress in the registers, if it has ended by `now`.
+    /// If the access in progress has ended by `now`, sets the registers that show its end.
     fn settle(&mut self, now: Time) {
         let Some((at, failed)) = self.end.take_if(|(at, _)| *at <= now) else {
             return;

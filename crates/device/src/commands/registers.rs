@@ -1,4 +1,4 @@
-//! The registers of devices that software starts, in BAR 2. All are little-endian.
+//! The registers in BAR 2 of devices whose accesses software can start. All registers are little-endian.
 //!
 //! | offset | bits | | |
 //! |---|---|---|---|
@@ -9,9 +9,9 @@
 //! | 0x1c | 32 | `STATUS` | see below; a write of 1 clears an error bit |
 //! | 0x20 | 64 | `DURATION` | cycles from the start of the last access to its last byte |
 //!
-//! `COMMAND` has the operation in bits 3 to 0 (1 read, 2 write, 3 atomic store, 4 load, 5 swap, 6 compare), a request for an
-//! interrupt at the end in bit 4, and in bits 31 to 8 the sequence of accesses that measurements count the access to, from 1; 0
-//! for none. A device has one access at a time.
+//! `COMMAND` has the operation in bits 3 to 0 (1 read, 2 write, 3 atomic store, 4 load, 5 swap, 6 compare). Bit 4 requests an interrupt at the
+//! end. Bits 31 to 8 have the sequence of accesses to which the access is counted in measurements, from 1; 0 for none. A device executes one
+//! access at a time.
 //!
 //! | bit | `STATUS` | |
 //! |---|---|---|
@@ -22,7 +22,7 @@
 //! | 4 | `OVERRUN` | a command was not started: an access was in progress |
 //! | 5 | `BAD_WRITE` | a write was ignored: it is not one register of 32 or 64 bits, or a half of one of 64 bits |
 //!
-//! The error bits stay until software clears them, but for `FAILED`, which each start clears.
+//! The error bits stay set until software clears them, except `FAILED`, which each start clears.
 
 use transaction::{AccessKind, AtomicAccess};
 
@@ -49,7 +49,7 @@ pub const DONE: u32 = 1 << 1;
 pub const FAILED: u32 = 1 << 2;
 /// A command was invalid.
 pub const INVALID: u32 = 1 << 3;
-/// A command came while an access was in progress.
+/// Software has sent a command while an access was in progress.
 pub const OVERRUN: u32 = 1 << 4;
 /// A write was ignored.
 pub const BAD_WRITE: u32 = 1 << 5;

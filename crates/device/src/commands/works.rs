@@ -45,7 +45,7 @@ impl<S: Default> Works<S> {
         }
     }
 
-    /// Begins the access that software has started. Returns the number of its sequence, the access, and whether no measurement counts it.
+    /// Begins the access that software has started. Returns the number of its sequence, the access, and true if no measurement counts it.
     pub(crate) fn begin_commanded(
         &mut self,
         command: &Command,

@@ -16,7 +16,7 @@ use crate::place::{number_of, place_of};
 /// The MSI-X tables of an endpoint with that capability.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {
-    /// The table of the physical function, then of each virtual function that has existed.
+    /// The table of the physical function, and then the tables of all virtual functions that have existed.
     all: Vec<Table>,
     is_pending: bool,
 }
@@ -293,7 +293,7 @@ impl Table {
     }
 }
 
-/// Whether byte `at` of a write, counted from its first one, is enabled.
+/// Whether byte `at` of a write, counted from the first byte of the write, is enabled.
 pub(crate) fn is_enabled(request: &MemoryRequest, at: usize) -> bool {
     let at = request.first_byte() - request.address() + at as u64;
     let enables = match at / 4 {

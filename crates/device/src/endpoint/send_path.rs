@@ -13,12 +13,12 @@ pub(super) struct SendPath {
     latency: Span,
     /// The times of the newest requests, as many as pass within the latency.
     times: VecDeque<Span>,
-    /// The sum of their times.
+    /// The sum of `times`.
     total: Span,
 }
 
 impl SendPath {
-    /// The path with this latency; none if it takes no time.
+    /// A send path with this latency; none if the latency is zero.
     pub(super) fn new(latency: Span) -> Option<Box<Self>> {
         (latency > Span::ZERO).then(|| {
             Box::new(SendPath {

@@ -1,4 +1,4 @@
-//! The endpoint as a completer: requests to its memory and its configuration space, and packets that it must refuse.
+//! The endpoint as a completer: requests to its memory and to its configuration space, and packets that it refuses.
 
 use kernel::{Effects, Time};
 use link::{At, LinkChange, LinkCommand};

@@ -23,7 +23,7 @@ pub(super) enum Raised {
 pub struct VectorCounts {
     /// Messages sent.
     pub sent: u64,
-    /// Interrupts that set a pending bit, or found it set.
+    /// Interrupts that set the pending bit, or whose pending bit was set already.
     pub held: u64,
     /// Pending bits that the function cleared without a message, because software had served the cause.
     pub withdrawn: u64,
@@ -100,7 +100,7 @@ impl VectorTable {
         Raised::Sent(self.send(vector))
     }
 
-    /// The first of the pending vectors that may be sent now; its pending bit is cleared.
+    /// Clears the pending bit of the first vector whose message may be sent now, and returns the message.
     pub(super) fn release(&mut self) -> Option<Message> {
         if self.signalling != (Signalling::Msix { is_masked: false }) || !self.may_send {
             return None;

@@ -18,7 +18,7 @@ pub(super) struct VirtualMemory {
     functions: u64,
     /// Address of the first function's BAR 0.
     base: u64,
-    /// Bytes from one function's BAR 0 to the next.
+    /// Distance in bytes between the BARs 0 of two successive functions.
     share: u64,
 }
 
@@ -113,8 +113,8 @@ impl Endpoint {
         self.is_bus_master_at(place) && space.atomic_requester_enable()
     }
 
-    /// Address and data of the memory write that signals interrupt `vector` of the function at `place`; none while the function
-    /// does not exist, its MSI is disabled, or it has fewer vectors.
+    /// Address and data of the memory write that signals interrupt `vector` of the function at `place`. None if the function does not exist, its
+    /// MSI is disabled, or it has no such vector.
     pub fn msi_of(&self, place: FunctionPlace, vector: u8) -> Option<(u64, u32)> {
         self.space_of(place)?.msi(vector)
     }

@@ -6,7 +6,7 @@ use packet::{PacketId, Packets, Why};
 use super::Endpoint;
 
 impl Endpoint {
-    /// Returns the reason why requests wait for the send path at `now`, or `None` if it takes the next one.
+    /// Returns the reason why requests wait for the send path at `now`, or `None` if the send path accepts the next request.
     pub fn why(&self, now: Time) -> Option<Why> {
         if self.waiting() >= self.limit() {
             Some(Why::Queue)

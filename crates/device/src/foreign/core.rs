@@ -26,7 +26,7 @@ pub(super) struct Core {
     pub(super) failed: Option<String>,
     /// The number of interrupt vectors of each function.
     pub(super) has_vectors: u16,
-    /// The number of virtual functions that there are now.
+    /// The number of virtual functions that exist now.
     pub(super) virtual_functions: usize,
     pub(super) requests: Requests<Read, Write>,
     /// Reads of registers that the model has not answered.

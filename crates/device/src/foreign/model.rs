@@ -1,4 +1,4 @@
-//! A model from outside before any device of it exists: its declaration as parameters of scenarios, and its maker.
+//! The declaration of a model from outside, as parameters of scenarios, and its maker. Both exist before any device of the model.
 
 use std::fmt;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ kernel::parameters! {
     pub struct FpgaCardParameters {
         /// Unit in the slot: "nlb_mode_0", "nlb_mode_3", "nlb_mode_7", "he_lb", "he_mem", "dma_afu", "streaming_dma_afu" or "none".
         afu: BuiltInAfu = BuiltInAfu::NlbMode0, from "our choice: what the quick start of the Acceleration Stack loads first";
-        /// Number of slots, each with a port; a slot with a unit of its own is always there.
+        /// Number of slots, each with a port. A slot for which a unit is set exists in any case.
         slots: u32 = 1, within 1..=4, from "Intel PAC with Arria 10 GX; FME_CAPABILITY and the list of ports allow 4";
         /// Unit in slot 1.
         afu_1: BuiltInAfu = BuiltInAfu::None, from "our choice";

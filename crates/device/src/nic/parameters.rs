@@ -30,7 +30,7 @@ kernel::parameters! {
         doorbell_fifo: u32 = 32, within 2..=1024, from "the authors of chpp";
         /// Most descriptors that are read at the same time.
         descriptors: u32 = 4, within 1..=64, from "our choice: enough to hide a memory read behind 2 KiB of data";
-        /// Most messages with data that is read at the same time; with sharing = "packet" for each function.
+        /// Most messages whose data is read at the same time; with sharing = "packet", the limit applies to each function.
         messages: u32 = 8, within 1..=64, from "our choice: enough to hide a memory read behind messages of 512 B";
         /// Size of the buffer for data that is requested and not packed yet.
         reorder_buffer: Bytes = Bytes(32 << 10), within Bytes(4096)..=Bytes(1 << 20), from "our choice: 256 tags of 128 B";
@@ -59,15 +59,15 @@ kernel::parameters! {
         immediate_cycles: u32 = 1, within 0..=100, from "the authors of chpp: two cycles for each word of 128 bits";
         /// Cycles from the last write of a message to the write of its event.
         event_cycles: u32 = 13, within 0..=1000, from "fitted to what the authors of chpp measured of a NAP of 1 B";
-        /// Most waiting GETs of others; with sharing = "packet" for each function.
+        /// Most waiting GETs of other processors; with sharing = "packet", the limit applies to each function.
         get_queue: u32 = 8, within 1..=1024, from "our choice";
-        /// Buffer addresses that are prefetched for the NAPs of a queue pair; half of them used triggers a refill from memory.
+        /// Number of buffer addresses that are prefetched for the NAPs of a queue pair. When half of them are used, more are read from memory.
         buffer_prefetch: u32 = 16, within 8..=256, from "our choice: two reads of 64 B";
         /// Size of the receive buffer for packets from the crossbar, for each of its virtual channels.
         receive_buffer: Bytes = Bytes(4096), within Bytes(512)..=Bytes(1 << 20), from "our choice: one block RAM of a Virtex-6";
         /// Cycles of a load, a store or an answer from PCI Express to the crossbar, and from the crossbar to PCI Express.
         window_cycles: u32 = 7, within 0..=1000, from "our choice: as long as the engine needs for a packet";
-        /// Most outstanding loads of this processor from others.
+        /// Most outstanding loads of this processor from other processors.
         loads: u32 = 32, within 1..=256, from "our choice: as many as tags";
         /// Traffic class of reads of descriptors and of buffer addresses, and of writes of events.
         descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries";

@@ -15,10 +15,10 @@ kernel::parameters! {
         forward_cycles: u32 = 13, within 0..=10_000, from "system tsukuba: 52 ns by the depth of the pipeline";
         /// Cycles from a packet's arrival by a fibre to the router's own user logic.
         deliver_cycles: u32 = 13, within 0..=10_000, from "as many as to the next router";
-        /// Cycles after a packet has left its queue in which the next one gets its route and virtual channel; 0 if that is done
-        /// while the previous one leaves.
+        /// Cycles after the departure of a packet from its queue that the next packet needs to get its route and virtual channel; 0 if it gets
+        /// both while the previous packet leaves.
         queue_gap_cycles: u32 = 0, within 0..=10_000, from "our choice: each header is decoded at its arrival";
-        /// Packets that the crossbar takes from the node, or gives to it, in the time of one packet of a fibre.
+        /// Number of packets that the crossbar transfers from the node, or to the node, in the time of one packet of a fibre.
         local_width: u32 = 2, within 1..=8, from "256 bits at 250 MHz are 8 GB/s";
         /// Queues for packets of the node, selected by their first fibre. With a local_width of 1 they share a path into the
         /// crossbar; otherwise each has its own.

@@ -50,8 +50,8 @@ kernel::parameters! {
         fetch_size: Bytes = Bytes(512), within Bytes(16)..=Bytes(4096), from "our choice: 32 descriptors";
         /// Traffic class of fetches of descriptors.
         descriptor_traffic_class: u32 = 0, within 0..=7, from "our choice: the class that every path carries";
-        /// Cycles from the end of one descriptor's work to the first packet of the next one; where lists are fetched, from a
-        /// descriptor's arrival to its first packet.
+        /// Cycles from the end of the work on one descriptor to the first packet of the next one. If lists are fetched, cycles from the arrival
+        /// of a descriptor to its first packet.
         descriptor_cycles: u32 = 8, within 0..=100_000, lifts "datapath" to ["0"], from "our choice: a short state machine";
         /// Most outstanding read requests for data.
         outstanding_reads: u32 = 32, within 1..=768, lifts "tags" to ["256", "768"], from "our choice: the FIFO decides";
