@@ -53,12 +53,12 @@ pub struct Properties {
     pub begins_flows: bool,
     /// Whether the device makes requests only if a driver or a program on its host commands them.
     pub needs_driver: bool,
-    /// Whether the device exchanges coherence messages with its host, on a virtual channel of their own.
+    /// Whether the device exchanges coherence messages with its host, on a separate virtual channel.
     pub is_coherent: bool,
     /// Number of bytes of registers at the beginning of BAR 0 of each function. The device defines the data that a read of them returns. The
     /// rest of the BAR is memory, except an MSI-X table.
     pub bar_registers: u64,
-    /// Whether the model answers all accesses to its registers itself, so that there is no memory behind BAR 0.
+    /// Whether the model answers all accesses to its registers itself. If so, there is no memory behind BAR 0.
     pub keeps_registers: bool,
     /// Whether writes to BAR 0 go into a FIFO, so that a read does not return their data.
     pub has_fifo: bool,

@@ -1,6 +1,6 @@
 //! The devices at the leaves of the fabric.
 //!
-//! Each model is one file or folder around an [`Endpoint`], the PCI Express core of all devices, and implements [`Leaf`].
+//! Each model is a file or a folder. It contains an [`Endpoint`], the PCI Express core of all devices, and implements [`Leaf`].
 
 pub mod accelerator;
 mod block_dma;

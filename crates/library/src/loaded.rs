@@ -263,7 +263,7 @@ fn number(misuse: Misuse) -> u32 {
     1 + misuse as u32
 }
 
-/// The request that a model makes; none if its kind, operation, severity or defect is unknown.
+/// The request in its raw form as a `Request`; none if its kind, operation, severity or defect is unknown.
 fn request_of<'r>(raw: &RawRequest, bytes: &'r [u8]) -> Option<Request<'r>> {
     Some(match raw.kind {
         REQUEST_READ => Request::Read {

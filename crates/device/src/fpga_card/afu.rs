@@ -43,8 +43,8 @@ pub trait Afu: Debug + Send {
     /// The write with this tag was transmitted; writes have no completion.
     fn write_done(&mut self, tag: u32, shell: &mut Shell<'_>);
 
-    /// The AFU may continue: a full queue has space again, a requested time has come, or the AFU was just configured or released
-    /// from reset.
+    /// The AFU may continue, for one of these reasons: a full queue has space again, a requested time has been reached, or the AFU was just
+    /// configured or released from reset.
     fn wake(&mut self, shell: &mut Shell<'_>);
 }
 

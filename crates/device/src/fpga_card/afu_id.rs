@@ -1,4 +1,4 @@
-//! The ID of an accelerator functional unit: a UUID, by which software finds the AFU that it was written for.
+//! The ID of an accelerator functional unit (AFU): a UUID, by which software finds the AFU for which it was written.
 
 use std::fmt;
 use std::str::FromStr;

@@ -78,7 +78,7 @@ impl PortErrors {
         std::mem::take(&mut self.is_alerting)
     }
 
-    /// Clears the bits that software writes as ones.
+    /// Clears the bits in which software writes ones.
     pub(super) fn clear(&mut self, bits: u64) {
         self.all &= !bits;
         self.first &= !bits;

@@ -61,7 +61,7 @@ pub(super) struct HostInterface {
 enum Departure {
     /// The AFU does not wait for the departure.
     Unasked,
-    /// The AFU waits for the departure, and its time is not known yet.
+    /// The AFU waits for the departure of its last write, whose time is not known yet.
     Awaited,
     At(Time),
 }
@@ -182,7 +182,7 @@ impl HostInterface {
         relieved
     }
 
-    /// Sends the next packet, if one may be sent; reads and writes take turns.
+    /// Sends the next packet, if one may be sent. Reads and writes take turns.
     pub(super) fn send(
         &mut self,
         tags: &mut Tags<Purpose>,
@@ -342,8 +342,8 @@ impl Shell<'_> {
         has_room
     }
 
-    /// Writes `bytes` to host memory at `address`, after all earlier writes. [`Afu::write_done`](super::Afu::write_done) reports
-    /// with this tag that they were transmitted.
+    /// Writes `bytes` to host memory at `address`, after all earlier writes. [`Afu::write_done`](super::Afu::write_done) is called with this tag
+    /// when the bytes were transmitted.
     pub fn write(&mut self, address: u64, bytes: &[u8], tag: u32) -> Result<(), Misuse> {
         let range = (address, bytes.len() as u64);
         self.post(check(address, range.1), || {
@@ -354,7 +354,7 @@ impl Shell<'_> {
         Ok(())
     }
 
-    /// Whether all earlier writes have left the card on its link. If not, the unit is woken when they have.
+    /// Whether all earlier writes have left the card. If not, the unit is woken when they have left.
     pub fn writes_are_gone(&mut self) -> bool {
         let host = &mut *self.host;
         match host.departure {

@@ -60,7 +60,7 @@ impl LocalMemory {
         Ok(done)
     }
 
-    /// Transfers a range over its channels; returns the time of its end.
+    /// Transfers a range over its channels, and returns the end of the transfer.
     fn pass(&mut self, now: Time, address: u64, len: u64) -> Result<Time, NoSuchMemory> {
         if !self.bytes.holds(address, len) {
             return Err(NoSuchMemory(address));

@@ -34,7 +34,7 @@ pub const OWN_ERRORS: u64 = ERRORS + 0x10;
 pub const FIRST_OWN_ERROR: u64 = ERRORS + 0x38;
 /// The next error of the engine's own units.
 pub const NEXT_OWN_ERROR: u64 = ERRORS + 0x40;
-/// Errors of the link to the host (`PCIE0_ERROR`); writing ones clears them.
+/// Errors of the link to the host (`PCIE0_ERROR`). Writing ones clears them.
 pub const LINK_ERRORS: u64 = ERRORS + 0x20;
 /// Errors of a second link (`PCIE1_ERROR`).
 pub const SECOND_LINK_ERRORS: u64 = ERRORS + 0x30;
@@ -143,7 +143,7 @@ impl Management {
         }
     }
 
-    /// A register that keeps what software writes.
+    /// A register that stores the value that software writes; none at other offsets.
     fn writable(&mut self, offset: u64) -> Option<&mut u64> {
         Some(match offset {
             SCRATCHPAD => &mut self.scratchpad,

@@ -244,7 +244,7 @@ impl FpgaCard {
         &self.memory
     }
 
-    /// Number of violations of the ports' rules, by units in their slots or by software.
+    /// Number of violations of the ports' rules by units in their slots or by software.
     pub fn port_errors(&self) -> u64 {
         self.slots.iter().map(|slot| slot.port.errors.count).sum()
     }
@@ -287,7 +287,7 @@ impl FpgaCard {
         true
     }
 
-    /// Calls the unit in a slot, if there is one, with the shell.
+    /// Calls the unit in a slot with a shell, if the slot has a unit.
     fn with_afu<R>(
         &mut self,
         slot: usize,

@@ -37,11 +37,11 @@ const CAPABILITY: u64 = 0x30;
 pub const CONTROL: u64 = 0x38;
 const ERRORS: u64 = 0x1000;
 const ERROR_MASK: u64 = ERRORS + 0x08;
-/// Violations of the port's rules by an AFU or by software (`PORT_ERROR`); writing ones clears them.
+/// Violations of the port's rules by an AFU or by software (`PORT_ERROR`). Writing ones clears them.
 pub const ERROR: u64 = ERRORS + 0x10;
 /// The first violation.
 pub const FIRST_ERROR: u64 = ERRORS + 0x18;
-/// The last malformed request; the model does not record one.
+/// The last malformed request. The model records none.
 pub const MALFORMED_REQUEST: u64 = ERRORS + 0x20;
 const ERROR_CAPABILITY: u64 = ERRORS + 0x38;
 const USER_INTERRUPTS: u64 = 0x2000;

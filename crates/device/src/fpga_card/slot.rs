@@ -17,7 +17,7 @@ pub struct Slot {
     pub(super) unit: Unit,
     /// The user clock: the clock of the unit in this slot.
     pub clock: Frequency,
-    /// The clock that the unit was built for, if its bitstream says so.
+    /// The clock for which the unit was built; none if its bitstream does not contain it.
     pub made_for: Option<Frequency>,
     /// Number of the last write packet of the slot, counted over the write packets of all slots.
     pub(super) last_posted: u64,

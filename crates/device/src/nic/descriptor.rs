@@ -33,7 +33,7 @@ pub struct Descriptor {
     pub tell_receiver: bool,
     /// Key of both queue pairs.
     pub key: u16,
-    /// The other queue pair.
+    /// The queue pair to which the request is sent.
     pub destination: QueuePairId,
     /// The label that the event contains.
     pub label: u32,
@@ -66,7 +66,7 @@ pub enum Body {
         /// Ranges of the other processor's memory.
         targets: Vec<Item>,
     },
-    /// A transfer from the other processor's memory to this processor's.
+    /// A transfer from the other processor's memory to this processor's memory.
     Get {
         /// Ranges of the other processor's memory.
         sources: Vec<Item>,
@@ -87,7 +87,7 @@ pub struct Item {
 /// The reason why bytes are not a valid descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DescriptorError {
-    /// The descriptor ends before its data or items.
+    /// The descriptor ends before its data or its items do.
     #[error("the descriptor needs {need} bytes, but only {have} are present")]
     Truncated {
         /// Bytes present.
@@ -265,7 +265,7 @@ pub(super) struct Head {
     /// Number of source items, or number of bytes of immediate data.
     first: usize,
     targets: usize,
-    /// The descriptor without its body.
+    /// The descriptor without its data and its items.
     pub(super) frame: Descriptor,
 }
 

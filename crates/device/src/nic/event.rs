@@ -19,9 +19,9 @@ pub struct Event {
     pub kind: EventKind,
     /// The error, if any.
     pub fault: Option<Fault>,
-    /// The other queue pair.
+    /// The queue pair of the other side.
     pub peer: QueuePairId,
-    /// Bytes; of a PUT, the bytes of its last packet.
+    /// Number of bytes; for a PUT, the number of bytes of its last packet.
     pub len: u32,
     /// The label of a sent descriptor or of a failed GET, the address after the last byte of a PUT, or the address of a NAP's
     /// buffer.

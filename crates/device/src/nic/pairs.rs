@@ -198,7 +198,7 @@ pub(super) enum Buffer {
     At(u64),
     /// The next address has not arrived yet.
     Later,
-    /// There is no buffer, or its address is invalid.
+    /// There is no buffer, or the address of the buffer is invalid.
     None(Fault),
 }
 

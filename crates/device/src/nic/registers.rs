@@ -44,9 +44,9 @@ pub mod offset {
     pub const SENT: u64 = 0x10;
     /// Ring of events for arrived data.
     pub const ARRIVED: u64 = 0x28;
-    /// Distance from the address of a ring of events to its size.
+    /// Distance from the register with the address of a ring of events to the register with its size.
     pub const ENTRIES: u64 = 0x08;
-    /// Distance from the address of a ring of events to the number of taken events.
+    /// Distance from the register with the address of a ring of events to the register with the number of taken events.
     pub const TAKEN: u64 = 0x10;
     /// Ring of buffer addresses.
     pub const BUFFERS: u64 = 0x40;

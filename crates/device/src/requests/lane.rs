@@ -26,7 +26,7 @@ pub(crate) struct Lane<P, W> {
     bytes: u64,
 }
 
-/// The traffic class of the packets of a request, and the stamp of its first byte.
+/// The traffic class of the packets of a request, and the stamp for the first byte of the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mark {
     pub(crate) class: TrafficClass,

@@ -28,7 +28,7 @@ kernel::choices! {
     pub enum Arbitration {
         /// The queues are served in turn.
         RoundRobin = "round-robin",
-        /// The queues are served in turn, but packets of the node itself only when no packet from a fibre waits.
+        /// The queues are served in turn, but packets of the node itself are served only if no packet from a fibre waits.
         TransitFirst = "transit-first",
         /// The packet with the oldest transaction first.
         OldestFirst = "oldest-first",

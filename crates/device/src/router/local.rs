@@ -33,7 +33,7 @@ pub(super) struct Local {
     programs: Vec<Running>,
     /// A packet of a flow or a program, and its queue, which was full when the packet was made.
     held: Option<(usize, Entry)>,
-    /// Number of packets that the crossbar takes from the node, or gives to it, in the time of one packet of a fibre.
+    /// Number of packets that the crossbar transfers from the node, or to the node, in the time of one packet of a fibre.
     width: u32,
     /// Number of queues into the crossbar, and the size of each in cycles.
     queues: usize,

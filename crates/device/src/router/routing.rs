@@ -21,11 +21,11 @@ pub struct Table {
 /// The position of a router in a ring, mesh or torus, and its routing rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grid {
-    /// The dimensions; the first one varies fastest with the node number.
+    /// The dimensions. The coordinate of the first dimension changes fastest with the node number.
     pub dimensions: Vec<Dimension>,
     /// Whether a packet changes its virtual channel at the end of a ring (dateline).
     pub dateline: bool,
-    /// Whether packets may take any minimal route with free space; they fall back to dimension order.
+    /// Whether packets may take any minimal route with free space. If so, dimension order is used when no other channel has space.
     pub adaptive: bool,
     /// Number of virtual channels of each fibre.
     pub channels: u8,

@@ -1,4 +1,4 @@
-//! The circuit of the engine (`gateware/rtl/dma_engine`), and the parameters that it can have.
+//! The circuit of the engine (`gateware/rtl/dma_engine`), and the parameter values that the circuit supports.
 
 use crate::{CircuitChoice, EndpointParameters, PeerWrites};
 

@@ -45,7 +45,7 @@ pub const DESCRIPTOR: u64 = 16;
 /// Most descriptors of a list in the engine.
 pub const MOST_DESCRIPTORS: u32 = 4096;
 
-/// A unit that transfers data, with its own registers.
+/// A unit that transfers data. Each unit has its own registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// Transfers from `TX_FIFO` to the addresses of a list.

@@ -38,7 +38,7 @@ pub(super) struct Ended {
     pub(super) failed: bool,
     /// Whether the list was not read to its end, so that the number of bytes to transfer is unknown.
     pub(super) is_cut_off: bool,
-    /// Time from the begin of the first packet on the datapath to the end of the last one.
+    /// The time from the begin of the first packet on the datapath to the end of the last packet.
     pub(super) took: Span,
 }
 

@@ -187,7 +187,7 @@ impl Dispatcher {
         self.stopped_on[0] |= self.control & STOP_ON_ERROR != 0;
     }
 
-    /// Handles the end of a descriptor before its length.
+    /// Handles the end of a descriptor for which less data than its length was transferred.
     pub(crate) fn end_early(&mut self) {
         self.stopped_on[1] |= self.control & STOP_ON_EARLY_END != 0;
     }

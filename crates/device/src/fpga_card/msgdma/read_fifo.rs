@@ -23,7 +23,7 @@ pub(crate) struct ReadFifo<T> {
     awaited: u32,
     /// Number of outstanding reads of host memory whose answers will be dropped.
     discarded: u32,
-    /// The time at which all reads from other memories so far are complete.
+    /// The time at which all requested reads from memories other than host memory are complete.
     reads_done: Time,
     /// Whether the next descriptor must wait until all reads are complete.
     holds: bool,
@@ -95,7 +95,7 @@ impl<T> ReadFifo<T> {
         }
     }
 
-    /// Discards all work. Outstanding answers are dropped, and no read begins before they have arrived.
+    /// Discards all work. Answers to outstanding reads are dropped, and no read begins before they have arrived.
     pub(crate) fn discard(&mut self) {
         self.discarded = self.awaited;
         self.next_out = self.next_read;
@@ -105,7 +105,7 @@ impl<T> ReadFifo<T> {
         self.holds = false;
     }
 
-    /// Handles the host's answer to the read of burst `number`. A failed read gives all ones.
+    /// Handles the host's answer to the read of burst `number`. If the read has failed, all bits of its data are ones.
     pub(crate) fn answered(&mut self, number: u32, data: Option<&[u8]>, now: Time) {
         self.awaited -= 1;
         if self.discarded > 0 {

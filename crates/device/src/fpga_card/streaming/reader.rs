@@ -67,7 +67,7 @@ impl Reader {
         true
     }
 
-    /// Whether a beat is available now. If one will be available later, requests a wake-up.
+    /// Whether a beat is available now. If one will be available at a known later time, requests a wake-up.
     pub(super) fn has_beat(&mut self, shell: &mut Shell<'_>) -> bool {
         self.skip_nothing();
         let Some((_, burst)) = self.fifo.front() else {

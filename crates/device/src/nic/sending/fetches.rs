@@ -165,7 +165,7 @@ impl Fetches {
         })
     }
 
-    /// The bytes of the descriptor with this number, if it is being read.
+    /// The bytes of the descriptor with the number `number`, if the descriptor is being read.
     pub(super) fn stream(&mut self, number: u64) -> Option<&mut Stream> {
         let mut fetches = self.queue.iter_mut();
         let fetch = fetches.find(|fetch| fetch.number == number)?;
