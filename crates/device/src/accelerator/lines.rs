@@ -184,10 +184,14 @@ impl Lines {
         }
     }
 
-    /// Additional latency of a line that is not in the first level.
+    /// Additional latency of a line that is not in the first level. The first level keeps entries of lines that the cache has lost to a snoop or
+    /// an eviction: these count as absent.
     fn second_level(&self, line: Line) -> Span {
+        let is_in_first = |first: &SetAssociative<()>| {
+            first.get(line).is_some() && self.agent.state(line).may_read()
+        };
         match &self.first {
-            Some(first) if first.get(line).is_none() => self.parameters.second_latency,
+            Some(first) if !is_in_first(first) => self.parameters.second_latency,
             _ => Span::ZERO,
         }
     }

@@ -221,8 +221,10 @@ impl Receiver {
 
     /// The time of the next event after `now`.
     pub(super) fn due_after(&self, now: Time) -> Time {
-        let arrived = self.arrived.iter().filter_map(VecDeque::front);
-        let later = arrived.map(|(due, _)| *due).filter(|due| *due > now);
+        let later = self.arrived.iter().filter_map(|packets| {
+            let mut due = packets.iter().map(|(due, _)| *due);
+            due.find(|due| *due > now)
+        });
         later.min().unwrap_or(Time::NEVER)
     }
 }

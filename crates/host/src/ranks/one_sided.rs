@@ -4,6 +4,7 @@ use device::nic::descriptor::{Body, Item};
 use device::nic::event::Event;
 
 use super::{ControlWord, Rank, Status};
+
 /// A GET.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
@@ -139,5 +140,3 @@ impl Rank {
         }
     }
 }
-
-impl Fetch {}

@@ -165,6 +165,41 @@ fn a_line_to_be_written_whole_is_asked_for_with_or_without_its_data() {
 }
 
 #[test]
+fn write_backs_leave_the_entries_of_requests_free() {
+    // Each write needs eight lines, and evicts eight dirty lines.
+    let ns = |outstanding: u32| {
+        let accelerator = format!("outstanding = {outstanding}");
+        let settings = "kind = \"write\"\nsize = \"512 B\"\norder = \"sequential\"\ncount = 100";
+        latency((&accelerator, "", settings))
+    };
+    let longer = ns(8) - ns(16);
+    assert!(longer.abs() < 1.0, "{longer}");
+}
+
+#[test]
+fn a_line_that_a_snoop_has_taken_is_in_neither_level() {
+    let ns = |second_latency: u32| {
+        let mut text = host(1);
+        write!(
+            text,
+            "second_cache = \"2 KiB\"\nsecond_latency = \"{second_latency} ns\"\n[buffers.b]\nhost = \"h0\"\nsize = \"64 B\"\n"
+        )
+        .expect("a text takes all");
+        let settings = "kind = \"write\"\ncount = 20\ninterval = \"10 us\"";
+        accesses(&mut text, "card0", settings);
+        accesses(&mut text, "h0", &format!("{settings}\nstart = \"5 us\""));
+        let mut simulation = simulation(&text);
+        run_coherently(&mut simulation, 1000);
+        let result = simulation.result();
+        let card = &result.accesses[0];
+        assert_eq!(card.cache.map(|cache| cache.misses), Some(20));
+        card.latency_ns.as_ref().expect("accesses have ended").mean
+    };
+    let longer = ns(500) - ns(0);
+    assert!((longer - 500.0).abs() < 1.0, "{longer}");
+}
+
+#[test]
 fn an_atomic_store_is_one_request_at_the_port_and_others_are_several() {
     let longer = |kind: &str| {
         let settings = format!("kind = \"{kind}\"\nsize = \"8 B\"\ncount = 50");

@@ -334,17 +334,20 @@ def locks(machine: Machine) -> Measurements:
     busy = both({"host": its.lock_work})
     for name in MAKERS:
         yield f"locks/high/{name}", acquired(busy.locks[name])
-    yield "locks/low/host", acquired(both({"host": its.lock_work, "device": its.rare}).locks["host"])
+    yield (
+        "locks/low/host",
+        acquired(both({"host": its.lock_work, "device": its.rare}).locks["host"]),
+    )
     yield "locks/low/device", acquired(both({"host": its.rare}).locks["device"])
     for pause in ("1 us", "3 us", "10 us", "30 us", "100 us"):
         host, device = both({"host": its.lock_work, "device": pause}), both({"host": pause})
         yield f"locks/figure9/host/{_short(pause)}", acquired(host.locks["host"])
         yield f"locks/figure9/device/{_short(pause)}", acquired(device.locks["device"])
-    one = _contended(machine, 1)
+    alone = _contended(machine, 1)
     for name in MAKERS:
-        yield f"reading/locks/last-swap/{name}", request(one.locks[name])
+        yield f"reading/locks/last-swap/{name}", request(alone.locks[name])
     others = {
-        "1-records": one,
+        "1-records": alone,
         "1024-records": _contended(machine, 1024),
         "4-engines": _contended(machine, 16, engines=4),
         "near-atomics": _contended(machine, 1, host={"core_atomics": "near"}),

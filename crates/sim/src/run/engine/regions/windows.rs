@@ -12,7 +12,7 @@ use super::super::{Engine, Probes};
 use super::crew::{Crew, Dismissal};
 use super::region::Members;
 use super::steps::deliver_next;
-use super::{Region, Regions, Shares, Threads, processors};
+use super::{Region, Regions, Shares, processors};
 use crate::model::Model;
 
 /// The least number of expected events for which threads are started; and the number of events after which the threads stop, so that the caller can
@@ -130,8 +130,6 @@ impl Shares {
         self.longest += longest;
     }
 }
-
-impl Threads {}
 
 impl Regions {
     /// Whether it is certain that the run continues: a region has an open flow, and a region has an event that is not in the background.
