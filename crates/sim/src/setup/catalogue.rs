@@ -26,12 +26,12 @@ pub struct Catalogue {
     pub parameters: Vec<Row>,
 }
 
-/// The whole catalogue.
+/// Returns the whole catalogue without device models from outside.
 pub fn catalogue() -> Catalogue {
     catalogue_with(&[])
 }
 
-/// The whole catalogue, with these models from outside.
+/// Returns the whole catalogue, including the parameters of the device models in `outside`.
 pub fn catalogue_with(outside: &[ForeignModel]) -> Catalogue {
     let repeated = sections().into_iter();
     let repeated = repeated.filter(|section| section.shape != Shape::Keys);
@@ -72,7 +72,7 @@ pub(super) fn sections() -> Vec<SectionForm> {
     all
 }
 
-/// The form of scenarios, with these models from outside.
+/// Returns the form of scenarios (sections, keys, profiles), including the keys of the device models in `outside`.
 pub fn form(outside: &Models) -> Arc<Form> {
     static BUILT_IN: OnceLock<Arc<Form>> = OnceLock::new();
     let make = || {
@@ -91,14 +91,15 @@ pub fn form(outside: &Models) -> Arc<Form> {
     }
 }
 
-/// Keys of which one that is set replaces the others: amounts of a flow, and a window or the steady state.
+/// Groups of keys that exclude each other: if a key is set, the other keys of its group are removed. A flow has one amount; `[measure]` has a window
+/// or the steady state.
 const ALTERNATIVES: &[Alternatives] = &[
     ("flows", &["size", "count", "duration"]),
     ("measure", &["steady", "from"]),
     ("measure", &["steady", "until"]),
 ];
 
-/// The sections that have a key which a section does not have, or its present name.
+/// Returns advice for a `key` that `section` does not have: the present name of the key, and the sections that have the key.
 pub(super) fn elsewhere(section: &str, key: &str) -> Elsewhere {
     let parameters = catalogue().parameters.into_iter();
     let mut sections: Vec<String> = parameters

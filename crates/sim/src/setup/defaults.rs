@@ -9,11 +9,11 @@ pub(super) struct Change {
     since: &'static str,
     /// The sections whose tables have the key.
     sections: &'static [&'static str],
-    /// The model of these tables, if the key belongs to one.
+    /// The model of these tables, if only one model has the key.
     model: Option<&'static str>,
     /// The key.
     key: &'static str,
-    /// The default before.
+    /// The default in the versions before `since`.
     before: &'static str,
 }
 
@@ -46,13 +46,15 @@ const fn since_02(
     }
 }
 
-/// All versions that have defaults of their own, from the first to this one, or to the next one if defaults have changed since.
+/// All versions, from the first one to the present one. If defaults have changed since the present version was released, the next version is listed
+/// as well.
 const VERSIONS: &[&str] = &["0.1", "0.2"];
 
 /// The most keys that a warning names.
 const SHOWN: usize = 4;
 
-/// Warnings of the defaults that a scenario uses and that have changed since a version; or the message that there is no such version.
+/// Returns a warning for each default that the scenario uses and that has changed since `version`. If there is no version of this name, returns an
+/// error message.
 pub(super) fn changed(
     written: &Scenario,
     version: &At<String>,

@@ -7,7 +7,7 @@ use ::scenario::{At, Row, ScenarioError, Section, SectionForm, Shape};
 use crate::scenario::entries::of_form;
 use crate::scenario::{id_of, taken};
 
-/// One `[[expect]]` entry. Whether results have the metric, and in which unit, is left to the reader of results.
+/// One `[[expect]]` entry. The metric is not checked here: the code that reads results checks that the metric exists, and knows its unit.
 #[derive(Clone, Debug)]
 pub struct Expectation {
     /// Name of the expectation; `expectation-1` and so on if none is written.

@@ -1,4 +1,4 @@
-//! All errors of a scenario that do not follow from each other, as far as that can be known.
+//! Finds several errors of a scenario in one check, and leaves out most errors that are only consequences of other errors.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use ::scenario::ScenarioError;
 use super::{Plan, Scenario};
 use crate::scenario::Models;
 
-/// The most errors that are looked for.
+/// The largest number of errors that one check finds.
 const MOST: usize = 20;
 
-/// The errors of a scenario, in the order in which they are found.
+/// Returns the errors of a scenario, in the order in which they are found.
 ///
-/// The key of each error is taken away, so that its default counts, and the rest is checked again. An error at the beginning of a table follows
-/// from the key that was taken from the table, such as that it is missing, and is left out.
+/// After each error, the wrong key is removed, so that its default applies, and the scenario is checked again. A later error at the first line of a
+/// table from which a key was removed is left out, because it may be a consequence of the removal, for example a missing key.
 pub fn faults(written: &::scenario::Scenario, models: &Models) -> Vec<ScenarioError> {
     let mut written = written.clone();
     let mut found: Vec<ScenarioError> = Vec::new();

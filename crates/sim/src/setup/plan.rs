@@ -45,8 +45,8 @@ impl Plan {
         Self::new(&Scenario::read_with(text, file, models)?)
     }
 
-    /// Plans `scenario`: places its nodes, lets firmware enumerate them, and plans incidents and workloads on them. A check changes
-    /// nothing.
+    /// Plans `scenario`: places its nodes, enumerates them as firmware would, and plans incidents and workloads. The functions named `check` do not
+    /// change anything.
     pub fn new(scenario: &Scenario) -> Result<Self, ScenarioError> {
         let (fabric, written) = (&scenario.fabric, &scenario.workloads);
         plan::check(fabric)?;

@@ -1,4 +1,4 @@
-//! Whether anything in a fabric or its workloads is drawn at random.
+//! Whether a fabric or its workloads use random numbers.
 
 use kernel::Span;
 
@@ -6,8 +6,8 @@ use super::Plan;
 use crate::scenario::NodeKind;
 
 impl Plan {
-    /// Whether a run draws numbers of a random stream, so that another seed may give another result. Models from outside may have random
-    /// streams of their own, of which the plan knows nothing.
+    /// Whether a run uses random numbers, so that another seed may give another result. Random numbers that device models from outside generate
+    /// themselves are not considered.
     pub fn is_random(&self) -> bool {
         let has_errors = |rate: f64| rate > 0.0;
         let links = self.links.iter().map(|link| link.parameters.bit_error_rate);
@@ -16,7 +16,7 @@ impl Plan {
             NodeKind::Host(host, _) => host.memory_read_jitter > Span::ZERO,
             _ => false,
         };
-        // The phases of the clocks of fibres are drawn.
+        // The clock of each fibre has a random phase.
         !self.fibres.is_empty()
             || links.chain(cables).any(has_errors)
             || self.nodes.iter().any(|node| has_jitter(&node.kind))

@@ -22,9 +22,9 @@ pub struct Scenario {
     pub incidents: Vec<incident::section::Incident>,
     /// Expectations, in the order they are written.
     pub expectations: Vec<Expectation>,
-    /// The version whose defaults it was written for.
+    /// The version of Peerlane whose defaults the scenario was written for.
     pub defaults: Option<At<String>>,
-    /// Warnings of defaults that have changed since then.
+    /// Warnings about defaults that have changed since the version in `defaults`.
     pub warnings: Vec<String>,
 }
 
@@ -51,13 +51,13 @@ impl Scenario {
         scenario.since(&written(text, file, models)?)
     }
 
-    /// Reads a scenario whose keys may be set otherwise than in its text.
+    /// Reads a scenario object, whose keys may have other values than in the text that the object was parsed from.
     pub fn of(written: &::scenario::Scenario, models: &Models) -> Result<Self, ScenarioError> {
         let (source, table) = written.document()?;
         Self::of_table(source, &table, models)?.since(written)
     }
 
-    /// The scenario, with warnings of the defaults that have changed since the version that it names.
+    /// Adds a warning for each default that has changed since the version that the scenario names.
     fn since(mut self, written: &::scenario::Scenario) -> Result<Self, ScenarioError> {
         if let Some(version) = &self.defaults {
             self.warnings = defaults::changed(written, version, CHANGES)
@@ -88,7 +88,7 @@ impl Scenario {
     }
 }
 
-/// Parses a scenario whose keys can be set; devices may also have the models from outside. Messages call the text `file`.
+/// Parses a scenario into an object whose keys can be set. Devices may have the models in `models`. Messages call the text `file`.
 pub fn written(
     text: &str,
     file: &str,
@@ -97,7 +97,7 @@ pub fn written(
     ::scenario::Scenario::parse(text, file, form(models), elsewhere)
 }
 
-/// The scenario `text` with the keys of today, where it has keys that older versions called otherwise; messages call it `file`.
+/// Replaces the old names of keys that have been renamed since older versions in the scenario `text`. Messages call the text `file`.
 pub fn fixed(text: &str, file: &str) -> Result<Renamed, ScenarioError> {
     let source = Source::new(file, text, elsewhere);
     renamed(&source, text, &form(&Models::default()), RENAMES)

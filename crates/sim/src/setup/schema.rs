@@ -1,4 +1,4 @@
-//! The JSON Schema of scenarios, by which editors complete and check them.
+//! The JSON Schema of scenarios. Editors use the schema to complete and check scenario files.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use super::catalogue::{catalogue_with, sections};
 use crate::scenario::Models;
 use crate::scenario::entries::FORM;
 
-/// The JSON Schema of scenarios, with these models from outside. It is of draft 7, which editors of TOML read.
+/// Returns the JSON Schema of scenarios, including the keys of the device models in `outside`. The schema uses draft 7, which TOML editors support.
 pub fn schema(outside: &Models) -> Value {
     let rows = Rows(catalogue_with(outside.all()).parameters);
     let mut properties = rows.properties(TOP, &[], None);
@@ -91,7 +91,7 @@ impl Rows {
     }
 }
 
-/// The key with the name of a model, which may be one from outside that is not known.
+/// The key with the name of a device model. The schema accepts any name, because a model from outside may be unknown here.
 const MODEL: &str = "model";
 
 /// The names of all models that are known.

@@ -1,4 +1,4 @@
-//! Warnings of buffers that do not cover the loop of their link, although a flow could fill it.
+//! Warnings about buffers that are too small for the credit loop (or replay loop) of their link, if a flow can use the full rate of that link.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::workload::flow::{FlowPlan, Mover};
 /// One direction of a link: its number, and whether packets go up.
 type Way = (usize, bool);
 
-/// A shortage of the node with this number at one of its links.
+/// A buffer of one port that is too small for the loop of its link.
 pub(super) struct PlannedShortage {
     /// The node whose port has the buffer.
     pub(super) node: usize,
@@ -23,7 +23,7 @@ pub(super) struct PlannedShortage {
 }
 
 impl PlannedShortage {
-    /// The size that covers the loop, as a scenario would write it.
+    /// The buffer size that covers the loop, in the notation of scenarios.
     pub(super) fn enough(&self) -> String {
         let Shortage { key, enough, .. } = self.shortage;
         match (key.ends_with("headers"), enough) {
@@ -64,13 +64,13 @@ impl PlannedShortage {
     }
 }
 
-/// A time in whole nanoseconds, as a scenario would write it.
+/// A time, rounded up to whole nanoseconds, in the notation of scenarios.
 fn rounded(time: Span) -> String {
     Span::from_ns(time.as_fs().div_ceil(1_000_000)).show()
 }
 
-/// The buffers that are written, or in a profile, and hold less during their loops than the devices of `plan` bring, one alone or all
-/// together; the worst of each.
+/// Finds the buffers with a size from the scenario or from a profile that hold less than the devices of `plan` can send during one loop: the fastest
+/// device alone, or all devices together. Of several shortages of one buffer, the largest one is returned.
 pub(super) fn shortages<'f>(
     plan: &FabricPlan,
     flows: impl Iterator<Item = &'f FlowPlan>,
@@ -106,7 +106,8 @@ pub(super) fn shortages<'f>(
     worst.into_values().collect()
 }
 
-/// The shortages at both ends of a link, of a stream in one direction.
+/// The shortages at both ends of a link for a stream in one direction: of the receive buffers at its receiver, and of the replay buffer at its
+/// sender.
 fn at_link(
     plan: &FabricPlan,
     (link, is_up): Way,
@@ -141,7 +142,7 @@ fn at_link(
     found.map(at).collect()
 }
 
-/// The streams of packets of a flow on each link of its way, if a device makes its requests: a processor seldom fills a link.
+/// The packet streams of a flow on each link of its path. Flows from hosts are left out, because a processor seldom uses the full rate of a link.
 fn streams_of(plan: &FabricPlan, flow: &FlowPlan) -> Vec<(Way, PacketStream)> {
     let is_device = matches!(plan.nodes[flow.from].kind, NodeKind::Device(..));
     let Some(to) = flow.to.filter(|_| is_device) else {
@@ -183,7 +184,7 @@ fn streams_of(plan: &FabricPlan, flow: &FlowPlan) -> Vec<(Way, PacketStream)> {
     streams
 }
 
-/// Two streams at the same time: the packets of both, and their mean payload.
+/// Combines two streams that share a link into one stream, which has the packets of both and their mean payload.
 fn together(one: PacketStream, other: PacketStream) -> PacketStream {
     let [a, b] = [one, other].map(|stream| u128::from(stream.interval.as_fs()));
     let mean = (u128::from(one.payload) * b + u128::from(other.payload) * a).div_ceil(a + b);
@@ -194,7 +195,7 @@ fn together(one: PacketStream, other: PacketStream) -> PacketStream {
     }
 }
 
-/// The payload of packets of a request of `size` bytes on a way.
+/// The payload of each packet if `size` bytes are sent over the links of `way`.
 fn carried(plan: &FabricPlan, way: &[Way], size: u64) -> u64 {
     let most = way
         .iter()
@@ -203,7 +204,8 @@ fn carried(plan: &FabricPlan, way: &[Way], size: u64) -> u64 {
     size.min(most.map_or(u64::MAX, u64::from))
 }
 
-/// The least time between `count` packets with a payload and the next ones, by the links of a way and the datapaths at its ends.
+/// The minimum time from the start of `count` packets to the start of the next `count` packets. The slowest link of `way`, the datapaths of the
+/// devices at both ends and the interval of the flow limit this time.
 fn interval(
     plan: &FabricPlan,
     flow: &FlowPlan,
@@ -225,7 +227,8 @@ fn interval(
     (most.unwrap_or(Span::ZERO) * count).max(own)
 }
 
-/// The time of a packet with a payload on a link, with the shortest header, so that no stream is slower than it can be.
+/// The transmission time of a packet with this payload on a link. The header is assumed to be the shortest one, so that the rate of the stream is not
+/// underestimated.
 fn on_wire(plan: &FabricPlan, link: usize, payload: u64) -> Span {
     let link = &plan.links[link].parameters;
     let bytes = payload + u64::from(MAX_TLP_OVERHEAD) - 8;
@@ -250,7 +253,7 @@ fn between(plan: &FabricPlan, from: usize, to: usize) -> Vec<Way> {
     up.chain(down.map(|link| (*link, false))).collect()
 }
 
-/// A warning for each buffer that does not cover its loop.
+/// Returns a warning for each buffer that is too small for its loop.
 pub(super) fn warnings(
     scenario: &FabricScenario,
     plan: &FabricPlan,

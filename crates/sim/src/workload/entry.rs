@@ -9,21 +9,21 @@ use crate::scenario::entries::of_form;
 
 /// An entry of a list of workloads in a scenario.
 pub(crate) trait Entry: Sized {
-    /// The word for an entry. An entry without an id is called by it and its number.
+    /// The word for an entry. An entry without an id is named with this word and its number.
     const NOUN: &'static str;
 
-    /// The keys that every entry writes, each with its help.
+    /// The keys that every entry must have, each with its help.
     const NAMES: &[(&'static str, &'static str)];
 
     /// The declarations of the other keys, each with the names of the lists that have them.
     fn declarations() -> Vec<(&'static str, Vec<Declaration>)>;
 
-    /// Reads an entry, but for its id.
+    /// Reads all keys of an entry except its id.
     fn read(id: At<String>, section: Section<'_>) -> Result<Self, ScenarioError>;
 
     fn id(&self) -> &At<String>;
 
-    /// The lines of its keys.
+    /// The line numbers of the entry and its keys.
     fn lines(&self) -> &Lines;
 
     fn error(&self, scenario: &FabricScenario, key: &str, message: &str) -> ScenarioError {
@@ -32,8 +32,8 @@ pub(crate) trait Entry: Sized {
     }
 }
 
-/// Declares an entry: the keys that every entry writes, each with its help and the form of its value in a message, and the sets of its other
-/// parameters, each with the names of the lists that have them.
+/// Declares a kind of entry: the keys that it must have, each with its help and with a description of its value for messages; and its sets of other
+/// parameters, each with the names of the lists that have these parameters.
 macro_rules! entry {
     (
         $(#[$outer:meta])*
@@ -45,7 +45,7 @@ macro_rules! entry {
         $(#[$outer])*
         #[derive(Clone, Debug)]
         pub struct $name {
-            /// The name of the entry; one of its noun and number if none is written.
+            /// The name of the entry. If none is written, it is the noun of the list and the number of the entry.
             pub id: ::scenario::At<String>,
             $($(#[doc = $help])+ pub $key: ::scenario::At<$type>,)+
             $(/// Parameters of the entry.
@@ -86,7 +86,7 @@ macro_rules! entry {
 
 pub(super) use entry;
 
-/// The catalogue's entries for the keys that every entry of a list writes, and its id.
+/// The rows of the catalogue for the id and for the keys that every entry of a list must have.
 pub(super) fn forms_of<E: Entry>(list: &str) -> Vec<Row> {
     let of = |key, default, help| of_form((list, key, Kind::Text, default, help));
     let mut id = of("id", "", "The name in results.");

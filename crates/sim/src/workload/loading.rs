@@ -1,4 +1,4 @@
-//! The loading of workloads into the components that move them.
+//! The loading of workloads into the components that make their requests.
 
 use std::collections::BTreeMap;
 
@@ -13,37 +13,37 @@ use crate::plan::FabricPlan;
 
 use super::{Own, PlannedWorkload};
 
-/// More accesses than any run has time for.
+/// A number of accesses that no run can complete.
 const ENDLESS: u64 = 1 << 40;
 
-/// Destination of the loading of workloads.
+/// The state for loading workloads: the plan, and the models and threads that the workloads are loaded into.
 pub(crate) struct Loading<'a> {
     pub(crate) plan: &'a FabricPlan,
     pub(crate) workloads: &'a [PlannedWorkload],
-    /// Time when the links are up, which delays everything that was planned.
+    /// Time when all links are up. All planned times are delayed by this time.
     pub(crate) up: Span,
-    /// The limit of a run in which workloads go on whatever their amounts are.
+    /// The time limit of a run in the steady state, in which workloads continue after they have reached their amounts.
     pub(crate) steady: Option<Span>,
     pub(crate) models: &'a mut [Model],
-    /// The threads that make the calls of flows, by the number of the flow.
+    /// The threads that make the system calls of flows, by the number of the flow.
     pub(crate) calls: BTreeMap<u32, ThreadId>,
-    /// The threads that write the MSI-X tables of devices, by node.
+    /// The threads that write the MSI-X tables of devices, by the node of the device.
     pub(crate) ready: BTreeMap<usize, ThreadId>,
 }
 
 impl Loading<'_> {
-    /// The time for which a workload makes requests, of which `written` is in the scenario.
+    /// The time for which a workload makes requests: the `written` duration, or longer than the run in the steady state.
     pub(crate) fn duration(&self, written: Span) -> Span {
-        // A run ends at its limit, from when the links are up.
+        // The run ends when its limit has passed since the links came up, so twice the limit is never reached.
         self.steady.map_or(written, |limit| limit * 2)
     }
 
-    /// The number of accesses or pieces of work of a workload, of which `written` is in the scenario.
+    /// The number of accesses or pieces of work of a workload: the `written` count, or practically unlimited in the steady state.
     pub(crate) fn count(&self, written: u64) -> u64 {
         self.steady.map_or(written, |_| ENDLESS)
     }
 
-    /// Starts a thread for each device that its driver sets up vectors of.
+    /// For each device whose driver writes the MSI-X table: starts the thread that does this.
     pub(crate) fn set_up_vectors(&mut self) {
         for (node, planned) in self.plan.nodes.iter().enumerate() {
             let Some(entries) = planned.vector_entries() else {
@@ -71,14 +71,14 @@ impl Loading<'_> {
         }
     }
 
-    /// Whether drivers of `host` mask vectors.
+    /// Whether the drivers of `host` mask interrupt vectors.
     fn masks(&self, host: usize) -> bool {
         let costs = self.plan.nodes[host].kind.costs();
         costs.is_some_and(|costs| costs.interrupt_masking)
     }
 
-    /// Starts the thread that makes the system call of a flow; where flows go on whatever their amounts are, another thread makes the call
-    /// again and again after that.
+    /// Starts the thread that makes the system call of a flow. In the steady state, a second thread repeats the call after the first one has
+    /// returned.
     pub(crate) fn spawn_call<T, F>(
         &mut self,
         host: usize,
@@ -101,7 +101,7 @@ impl Loading<'_> {
         }
     }
 
-    /// Begins a program on `host` at `start`, with what the software of that host costs.
+    /// Starts a program on `host` at time `start`, with the software costs of this host.
     pub(crate) fn spawn<F>(
         &mut self,
         host: usize,

@@ -1,4 +1,4 @@
-//! Workloads: a folder for each kind, with its entry in a scenario, its plan, loading, progress and result.
+//! Workloads. Each kind has a folder with its entry in scenarios, its plan, its loading, its progress and its result.
 //!
 //! A new kind needs a folder, and a line in the list of kinds below.
 
@@ -59,15 +59,15 @@ pub(crate) trait Kind {
     /// Name in the scenario.
     fn id(&self) -> &str;
 
-    /// Number of parts. Each part is a flow to the component that moves it, and to the meters.
+    /// Number of parts. The component that makes the requests and the meters treat each part as a flow.
     fn parts(&self) -> usize;
 
-    /// Whether latencies are taken of all parts together, instead of each.
+    /// Whether the latencies of all parts are recorded together, not for each part separately.
     fn is_measured_together(&self) -> bool {
         true
     }
 
-    /// Number of the pattern that receivers check the payload against, if they do. `number` is that of the workload.
+    /// Number of the data pattern that receivers compare the payload with; `None` if they do not compare. `number` is the number of the workload.
     fn pattern(&self, _number: u32) -> Option<u32> {
         None
     }
@@ -77,51 +77,52 @@ pub(crate) trait Kind {
         Mark::default()
     }
 
-    /// Fills memories and opens queue pairs, before time begins.
+    /// Fills memories and opens queue pairs before the run begins.
     fn prepare(&self, _own: &Own, _plan: &FabricPlan, _models: &mut [Model]) {}
 
-    /// Gives the parts to the components that move them.
+    /// Loads the parts into the components that make their requests.
     fn load(&self, own: &Own, to: &mut Loading<'_>);
 
-    /// Time at which the workload may begin, counted from when every link is up.
+    /// Time at which the workload may begin, relative to the time when all links are up.
     fn start(&self) -> Time;
 
-    /// Time at which the workload ends to make requests, if that is given, counted as that of [`start`](Self::start).
+    /// Time at which the workload stops making requests, if it has a duration. The time is relative to the same time as [`start`](Self::start).
     fn lasts_until(&self) -> Option<Time> {
         None
     }
 
-    /// The nodes of which one reports that the last request of the part with this number was sent; none if it is reported at the beginning.
+    /// The nodes that may report that the last request of this part was sent; one of them does. The list is empty if the number of requests is known
+    /// from the beginning.
     fn enders(&self, _part: usize, _plan: &FabricPlan) -> Vec<usize> {
         Vec::new()
     }
 
-    /// The amount of work of the part with this number, in the unit of its meter (bytes, or transactions for work under locks), if the plan
-    /// has one; its mean where the amount is random.
+    /// The amount of work of the part with this number, if the plan has an amount. The unit is the unit of the part's meter: bytes, or transactions
+    /// for work under locks. If the amount is random, this is its mean.
     fn amount(&self, _part: usize) -> Option<u64> {
         None
     }
 
-    /// The amount of one request, message or piece of work in the unit of the meters, if the workload goes on until its rate in the steady
-    /// state is known.
+    /// The amount of one request, message or piece of work in the unit of the meters; `None` if the workload cannot continue until its rate in the
+    /// steady state is known.
     fn request(&self) -> Option<u64> {
         None
     }
 
-    /// Whether the workload draws numbers of a random stream.
+    /// Whether the workload uses random numbers.
     fn is_random(&self) -> bool {
         true
     }
 
-    /// How long the workload may stand still.
+    /// How long the workload may make no progress before this counts as a standstill.
     fn patience(&self) -> Patience;
 
-    /// The node that answers each request of the workload with a write, and the address to which it writes.
+    /// For round trips: the reflector, which answers each request with a write, and the address of this write.
     fn reply(&self) -> Option<(usize, u64)> {
         None
     }
 
-    /// The names of the parts, if samples over time count the bytes of each part alone.
+    /// The names of the parts, if samples over time count the bytes of each part separately.
     fn directions(&self) -> &'static [&'static str] {
         &[]
     }
@@ -131,7 +132,7 @@ pub(crate) trait Kind {
         Vec::new()
     }
 
-    /// The workload as the tree of a plan shows it, if it offers a load to a whole network or controller.
+    /// The description of the workload in the tree of a plan, if the workload offers a load to a whole network or controller.
     fn tree(&self) -> Option<Value> {
         None
     }
@@ -173,7 +174,7 @@ macro_rules! kinds {
             vec![$((stringify!($list), <$entry>::NOUN)),+]
         }
 
-        /// The keys that every entry of a list writes, and the ids, of all lists.
+        /// The rows of the ids and of the required keys of all lists.
         pub(crate) fn forms() -> Vec<Row> {
             [$(forms_of::<$entry>(stringify!($list))),+].concat()
         }
@@ -212,7 +213,7 @@ macro_rules! kinds {
             }
         }
 
-        /// The watchers of the kinds that have one and are among the workloads.
+        /// The watchers for these workloads: one for each kind of workload that occurs and has a watcher.
         fn watchers(workloads: &[PlannedWorkload]) -> Vec<Box<dyn Watcher>> {
             let all: [Option<Box<dyn Watcher>>; _] = [$($(<$watcher>::of(workloads),)?)+];
             all.into_iter().flatten().collect()
@@ -221,22 +222,22 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Requests or messages from one end to another. They come first: the number of a pattern is that of its flow.
+    /// Requests or messages from one end to another. Flows are numbered first, so that the number of a flow is the number of its data pattern.
     flows: Flow => flow::FlowResult, planned by flows, as Flow(FlowPlan);
     /// Open-loop workloads of networks and controllers.
     traffic: Traffic => traffic::TrafficResult, planned by open_loops, as Traffic(TrafficPlan);
     /// Joint operations of the nodes of a network.
     collectives: Collective => collective::CollectiveResult, planned by collectives, as Collective(CollectivePlan);
-    /// Accesses to a buffer, one after the other.
+    /// Accesses to a buffer, each of which begins after the previous one has ended.
     accesses: Access => access::AccessResult, planned by accesses, as Access(AccessPlan);
-    /// Requests for locks alone.
+    /// Requests that only take and release locks.
     locks: Locks => lock::LockResult, planned by locks, as Lock(LockPlan), watched by lock::LockMeter;
     /// Transactions of a database, under locks.
     transactions: Transactions => lock::TransactionResult, planned by transactions;
 }
 
 impl Entries {
-    /// Whether any workload lets one host load from another, or store to it.
+    /// Whether any workload makes one host load from, or store to, the memory of another host.
     pub(crate) fn are_between_hosts(&self, scenario: &FabricScenario) -> bool {
         let mut flows = self.flows.iter();
         flows.any(|flow| flow.is_between_hosts(scenario))
@@ -244,7 +245,7 @@ impl Entries {
 }
 
 impl Workload {
-    /// The flow, if the workload is one of requests or messages.
+    /// The flow, if the workload is a `[[flows]]` entry.
     pub fn flow(&self) -> Option<&FlowPlan> {
         match self {
             Workload::Flow(flow) => Some(flow),
@@ -253,22 +254,22 @@ impl Workload {
     }
 }
 
-/// The numbers that belong to one workload.
+/// The number of a workload, and the flow numbers of its parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Own {
     /// Number among all workloads.
     pub number: u32,
-    /// Numbers of the parts, as flows of the run.
+    /// Flow numbers of the parts in the run.
     pub parts: Range<u32>,
 }
 
 impl Own {
-    /// The parts of the workload.
+    /// The flow numbers of all parts of the workload.
     pub fn flows(&self) -> impl Iterator<Item = FlowId> + Clone + use<> {
         self.parts.clone().map(FlowId)
     }
 
-    /// The first part.
+    /// The flow number of the first part.
     pub fn first(&self) -> FlowId {
         FlowId(self.parts.start)
     }
@@ -298,7 +299,7 @@ impl PlannedWorkload {
     }
 }
 
-/// Numbers the workloads and their parts, in this order.
+/// Numbers the workloads and their parts in the given order.
 fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<PlannedWorkload> {
     let mut next = 0;
     let numbered = (0..).zip(workloads).map(|(number, workload)| {
@@ -316,7 +317,7 @@ fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<PlannedWorkload>
 /// The planned workloads of a scenario.
 pub(crate) struct Planned {
     pub(crate) workloads: Vec<PlannedWorkload>,
-    /// The risks of the workloads.
+    /// Warnings about the workloads.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -335,7 +336,7 @@ pub(crate) fn plan(
     })
 }
 
-/// The demands of the workloads on the components: patterns, marks and replies.
+/// What the components need for the requests of all workloads: data patterns, header attributes, and the addresses of replies.
 pub(crate) fn requests(workloads: &[PlannedWorkload], plan: &FabricPlan) -> Requests {
     let patterns = workloads.iter().map_while(|one| {
         let number = one.workload.kind().pattern(one.own.number)?;
@@ -363,12 +364,12 @@ pub(crate) fn requests(workloads: &[PlannedWorkload], plan: &FabricPlan) -> Requ
     }
 }
 
-/// Whether a value need not be in the JSON of a result.
+/// Whether a value is the default, so that the JSON of a result omits it.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// The view of a run that results are made from.
+/// The parts of a run that results are calculated from.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) plan: &'a FabricPlan,
@@ -376,7 +377,7 @@ pub(crate) struct Seen<'a> {
     pub(crate) models: &'a [Model],
     pub(crate) meter: &'a Meter,
     pub(crate) watchers: &'a Watchers,
-    /// The rates of workloads in the steady state, if the run goes on until they are known.
+    /// The rates of workloads in the steady state, if the run continues until these rates are known.
     pub(crate) steady: Option<&'a SteadyRates>,
     pub(crate) now: Time,
 }
@@ -387,12 +388,12 @@ impl<'a> Seen<'a> {
         own.meters(self.meter)
     }
 
-    /// The rate of a workload in the steady state, if the run goes on until that is known.
+    /// The rate of a workload in the steady state, if the run continues until this rate is known.
     pub(crate) fn steady_rate(&self, own: &Own) -> Option<SteadyRate> {
         self.steady.and_then(|rates| rates.of(&own.parts))
     }
 
-    /// Whether every part of a flow is accounted for; if it goes on until its rate is known, whether it has begun.
+    /// Whether every byte of a flow has arrived or is reported as lost. In the steady state: whether the first bytes have arrived.
     pub(crate) fn is_complete(&self, meter: &FlowMeter) -> bool {
         match self.steady {
             Some(_) => meter.delivered > 0,
@@ -400,7 +401,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Whether a flow has done everything as it should; if it goes on until its rate is known, everything so far.
+    /// Whether all bytes of a flow arrived without errors. In the steady state: whether no error has occurred so far.
     pub(crate) fn is_whole(&self, meter: &FlowMeter) -> bool {
         match self.steady {
             Some(_) => meter.refused == 0 && meter.intact,

@@ -1,4 +1,4 @@
-//! The state that the planning of all workloads shares: the nodes by name, and their allocated memory and queue pairs.
+//! The state for planning workloads, which all kinds share: the nodes by name, and the allocated memory and queue pairs.
 
 use std::collections::BTreeMap;
 
@@ -12,14 +12,14 @@ use crate::scenario::{FabricScenario, ScenarioError, taken};
 
 use super::{Entries, Entry, Workload};
 
-/// Plans the workloads of a scenario: the methods for each kind are in the folder of that kind.
+/// Plans the workloads of a scenario. The methods for each kind of workload are in the folder of the kind.
 pub(crate) struct Planner<'a> {
     pub(crate) scenario: &'a FabricScenario,
     pub(crate) written: &'a Entries,
     pub(crate) nodes: &'a [NodePlan],
     pub(crate) networks: &'a mut Networks,
     pub(crate) names: BTreeMap<&'a str, usize>,
-    /// The routers in each tree, by its root.
+    /// The routers in each tree, by the root of the tree.
     pub(crate) routers: BTreeMap<usize, Vec<usize>>,
     /// The network interface controllers in each tree.
     pub(crate) attached: Attached,
@@ -27,13 +27,13 @@ pub(crate) struct Planner<'a> {
     pub(crate) claims: &'a mut Claims,
     pub(crate) pairs: QueuePairs,
     pub(crate) buffers: &'a mut [BufferPlan],
-    /// The mappings of each host, for the requests from below whose addresses it translates.
+    /// The address mappings of each host, for requests from below whose addresses the host translates.
     pub(crate) identities: &'a [AddressMaps],
     pub(crate) controllers: &'a [ControllerPlan],
     pub(crate) io_ports: &'a [IoPortPlan],
     /// The workloads that are planned so far.
     pub(crate) workloads: Vec<Workload>,
-    /// The risks of the workloads.
+    /// Warnings about the workloads.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// Checks that each of the entries of a list has an id of its own.
+    /// Checks that all entries of a list have different ids.
     pub(crate) fn check_ids(&self, written: &[impl Entry]) -> Result<(), ScenarioError> {
         taken(written.iter().map(Entry::id)).map_or(Ok(()), |(number, message)| {
             Err(self.error(&written[number], "id", &message))

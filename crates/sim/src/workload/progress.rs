@@ -1,25 +1,26 @@
-//! How far a workload is, and how long it may stand still.
+//! The progress of workloads, and how long they may make no progress.
 
 use kernel::{Span, Time};
 
 use super::PlannedWorkload;
 use crate::meters::meter::Meter;
 
-/// Time without payload after which none will arrive: for workloads whose reads may time out, and for networks.
+/// If no payload has arrived for this time, no more will arrive. `PATIENCE` is for workloads whose reads may time out, `NETWORK_PATIENCE` for
+/// networks.
 pub(super) const PATIENCE: Span = Span::from_us(100_000);
 pub(super) const NETWORK_PATIENCE: Span = Span::from_us(10_000);
 
-/// How long workloads may stand still.
+/// How long workloads may make no progress before this counts as a standstill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Patience {
-    /// The time before which it is no failure that nothing arrives.
+    /// Until this time, a workload without arrivals is no failure.
     until: Time,
-    /// The longest time from one arrival to the next.
+    /// The longest permitted time from one arrival to the next.
     between: Span,
 }
 
 impl Patience {
-    /// Patience of `span` from `begin` and from each arrival after it.
+    /// Allows a time of `span` without arrivals, after `begin` and after each arrival.
     pub(super) fn new(begin: Time, span: Span) -> Self {
         Patience {
             until: begin + span,
@@ -35,15 +36,15 @@ impl Patience {
         })
     }
 
-    /// The time until which it is no failure that nothing has arrived since `last`.
+    /// Returns the time until which the workload may continue without arrivals, if the last arrival was at `last`.
     pub(crate) fn after(self, last: Time) -> Time {
         self.until.max(last + self.between)
     }
 }
 
 impl PlannedWorkload {
-    /// The amount of work that all parts of the workload have done, and the amount that is left, in the unit of its meters. The part of the
-    /// latter that nobody knows yet counts as none.
+    /// The amount of work that all parts of the workload have done, and the amount that is left, in the unit of the meters. If the total amount of a
+    /// part is not known yet, nothing is counted as left for it.
     pub(crate) fn done_and_left(&self, meter: &Meter) -> (u64, u64) {
         let kind = self.workload.kind();
         let meters = self.own.meters(meter).enumerate();
@@ -53,7 +54,7 @@ impl PlannedWorkload {
         })
     }
 
-    /// The share that is done at `now`, 0 to 1, if that is known: of the amount, or of the duration.
+    /// The share of the amount, or of the duration, that is done at time `now`: 0 to 1; `None` if the share is not known.
     pub(crate) fn share_done(&self, meter: &Meter, now: Time) -> Option<f64> {
         let kind = self.workload.kind();
         if kind.amount(0).is_none()

@@ -1,4 +1,4 @@
-//! Watchers: they take in what components observe of the workloads of one kind.
+//! Watchers: each receives the observations that components report about the workloads of one kind.
 
 use std::any::Any;
 use std::fmt;
@@ -8,7 +8,7 @@ use packet::Observation;
 
 use super::PlannedWorkload;
 
-/// Watches what components tell of the workloads of one kind.
+/// Receives the observations that components report about the workloads of one kind.
 pub(crate) trait Watcher: Any + fmt::Debug + Send + Sync {
     fn observe(&mut self, now: Time, what: &Observation);
 }

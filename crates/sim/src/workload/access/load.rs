@@ -21,12 +21,12 @@ pub(super) fn fill_buffer(number: usize, plan: &FabricPlan, models: &mut [Model]
     fill(plan, models, buffer.host, pattern(plan, number), place);
 }
 
-/// The pattern in a buffer, with a number that no workload has.
+/// The data pattern of a buffer. Its number is one that no workload uses.
 fn pattern(plan: &FabricPlan, buffer: usize) -> Pattern {
     plan.pattern(u32::MAX - buffer as u32)
 }
 
-/// Gives the accesses to the cores or the device that make them.
+/// Loads the accesses into the device, or starts a thread for each core, that makes them.
 pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
     let plan = to.plan;
     let buffer = &plan.buffers[access.buffer];
@@ -55,7 +55,7 @@ pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
     }
 }
 
-/// Begins the program that starts the accesses, if one does.
+/// Starts the host program that starts the accesses of a device, if the scenario asks for a program.
 fn command(
     access: &AccessPlan,
     (what, sequence): (Accesses, u32),

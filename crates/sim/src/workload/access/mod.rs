@@ -1,4 +1,4 @@
-//! Accesses to a buffer, one after the other.
+//! Workloads of accesses: requests to a buffer, each of which begins after the previous one has ended.
 
 mod load;
 pub(crate) mod plan;
@@ -17,18 +17,18 @@ use section::AccessParameters;
 
 pub use result::{AccessResult, CacheResult, TranslationResult};
 
-/// Accesses one after the other.
+/// A sequence of accesses to a buffer, each of which begins after the previous one has ended.
 #[derive(Clone, Debug)]
 pub struct AccessPlan {
     /// Unique name.
     pub id: String,
     /// The host, accelerator or engine for blocks that makes the accesses.
     pub by: usize,
-    /// The cores that make accesses, each its own; one for a device.
+    /// The cores that make accesses; each core has its own sequence. A device counts as one core.
     pub cores: std::ops::Range<usize>,
     /// The buffer.
     pub buffer: usize,
-    /// How the program that starts the accesses of a device learns of their ends; `None` if the device starts them itself.
+    /// How the host program that starts the accesses of a device detects their completion; `None` if the device starts the accesses itself.
     pub completion: Option<Completion>,
     /// The parameters of the accesses.
     pub parameters: AccessParameters,

@@ -62,7 +62,7 @@ impl Planner<'_> {
         })
     }
 
-    /// How the program that starts the accesses learns of their ends, if a program does.
+    /// How the host program detects the completion of accesses, if a program starts them.
     fn completion(
         &self,
         access: &Access,
@@ -129,7 +129,7 @@ impl Planner<'_> {
         ))
     }
 
-    /// Checks that the requester has that many cores; a device has none, and no key about cores.
+    /// Checks that the requester has at least `end` cores. A device has no cores, so the keys about cores are errors there.
     pub(crate) fn check_cores(
         &self,
         by: usize,

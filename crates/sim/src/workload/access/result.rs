@@ -9,7 +9,7 @@ use crate::meters::steady::SteadyState;
 
 use super::{AccessPlan, Own, Seen};
 
-/// The result of accesses, one after the other.
+/// The result of one `[[accesses]]` entry.
 #[derive(Clone, Debug, Serialize)]
 pub struct AccessResult {
     /// Name of the accesses.
@@ -24,25 +24,25 @@ pub struct AccessResult {
     pub size: u64,
     /// Measured accesses that have ended.
     pub count: u64,
-    /// Measured accesses that led nowhere, or to where they were not allowed.
+    /// Measured accesses that failed, because nothing has the address or the access was not permitted.
     pub failed: u64,
     /// Latency from the beginning of each access to its last byte, at the requester or in memory.
     pub latency_ns: Option<Latency>,
     /// Histogram of the latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
-    /// Bytes per second: the size of an access over its mean latency and turnaround, of all cores together; where a program starts
-    /// the accesses, all their bytes over the time from its first call to its last return. In the steady state, the rate of the latter.
+    /// Bytes per second of all cores together: the size of an access divided by the mean latency plus the turnaround. If a program starts the
+    /// accesses: all bytes divided by the time from its first call to its last return. In the steady state: the rate in the steady state.
     pub bytes_per_second: Option<f64>,
-    /// The rate in the steady state, if the run goes on until that is known.
+    /// The rate in the steady state, if the run continues until this rate is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyState>,
     /// Cache statistics of the accelerator, over all its accesses.
     pub cache: Option<CacheResult>,
-    /// Translations that the accelerator asked its host for, over all its accesses.
+    /// Address translations that the accelerator requested from its host, over all its accesses.
     pub translations: Option<TranslationResult>,
     /// Whether all accesses have ended.
     pub completed: bool,
-    /// Whether no access failed, and reads got the expected bytes where nobody writes.
+    /// Whether no access failed and all reads returned the expected bytes. Data is compared only if no workload writes the buffer.
     pub intact: bool,
 }
 
@@ -57,12 +57,12 @@ pub struct CacheResult {
     pub snoops: u64,
 }
 
-/// Translations that an accelerator asked for.
+/// Address translations that an accelerator requested.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct TranslationResult {
     /// Number of translations.
     pub count: u64,
-    /// Mean time from a request at the core to its answer there.
+    /// Mean time from the translation request to the arrival of its completion, both at the core of the accelerator.
     pub mean_ns: f64,
 }
 

@@ -36,12 +36,12 @@ pub struct CollectivePlan {
     pub faces: Vec<Face>,
 }
 
-/// Bytes of one node that another node must have at the end.
+/// Bytes that one node sends to a neighbour in a halo exchange, and that the neighbour must have at the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Face {
-    /// Node that has the bytes first, and their place in its memory.
+    /// The sending node, and the offset of the bytes in its memory.
     pub from: (usize, u64),
-    /// Node that must have the bytes at the end, and their place in its memory.
+    /// The receiving node, and the offset of the bytes in its memory.
     pub to: (usize, u64),
 }
 
@@ -111,5 +111,5 @@ fn begun_with(plan: &FabricPlan, collective: &CollectivePlan, node: u32) -> Vec<
     bytes
 }
 
-/// Start of the hash that keeps patterns of collectives apart from patterns of flows.
+/// Initial value of the hash that numbers the data patterns of collectives, so that they differ from the patterns of flows.
 const COLLECTIVES: u32 = 0x8000_0000;

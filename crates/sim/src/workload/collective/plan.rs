@@ -156,7 +156,7 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Rings of one dimension: the nodes of each, in order.
+/// The rings along one dimension, each as its nodes in order.
 type Rings = Vec<Vec<usize>>;
 
 struct Builder<'a> {
@@ -209,11 +209,11 @@ impl<'a> Builder<'a> {
         let neighbours: Vec<Vec<usize>> =
             (0..self.count).map(|node| self.neighbours(node)).collect();
         let most = neighbours.iter().map(Vec::len).max().unwrap_or(0) as u64;
-        // Whole pages and words, so that no message begins in the middle of either.
+        // Faces begin at multiples of 64 bytes, so that no message begins in the middle of a word.
         let slot = size.next_multiple_of(64);
         self.top = self.base + 2 * most * slot;
         let base = self.base;
-        // The n-th fibre from a to b ends at the n-th fibre from b to a, counted from the other side.
+        // If two nodes have several faces towards each other, the n-th face of the one is sent to the n-th last face of the other.
         let mut pairs: BTreeMap<(usize, usize), Vec<u64>> = BTreeMap::new();
         for (node, all) in neighbours.iter().enumerate() {
             for (face, there) in (0..).zip(all) {
@@ -259,7 +259,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// One ring through all nodes, each adjacent to the next where the network allows it: every other line runs backwards.
+    /// One ring through all nodes. Every second line of nodes is traversed backwards, so that consecutive nodes are neighbours if the network allows
+    /// it.
     fn one_ring(&self) -> Vec<Rings> {
         let mut order: Vec<usize> = Vec::with_capacity(self.count);
         let mut block = 1;
@@ -295,11 +296,11 @@ impl<'a> Builder<'a> {
         all
     }
 
-    /// Plans an all-reduce: sums up around the rings of one dimension after the other, each node keeping one part of what it had; then
-    /// distributes the sums in the opposite order.
+    /// Plans an all-reduce. First, the rings of one dimension after the other are summed up; after each dimension, each node has the sums of one part
+    /// of its range. Then the sums are distributed in the opposite order of dimensions.
     fn all_reduce(&mut self, size: u64, dimensions: &[Rings]) {
         self.top = self.base + size;
-        // What each node has a part in: first byte and length.
+        // The range that each node still sums up: first byte and length.
         let mut held = vec![(self.base, size); self.count];
         let mut before = Vec::with_capacity(dimensions.len());
         for rings in dimensions {
@@ -318,7 +319,8 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Plans one ring: each node sends a part to the next, and waits for one from the node before, which it sends on.
+    /// Plans the steps of one ring. In each step, each node sends a part to the next node, and waits for a part from the previous node, which it
+    /// sends on in the next step.
     fn around(&mut self, ring: &[usize], held: &[(u64, u64)], sum: bool) {
         let count = ring.len();
         for turn in 0..count - 1 {

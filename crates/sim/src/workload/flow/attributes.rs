@@ -1,4 +1,4 @@
-//! The traffic class, the attributes and the PASID prefix of the requests of flows, and what the registers of their requesters allow.
+//! The traffic class, the attributes and the PASID prefix of the requests of flows, and the attributes that the registers of their requesters permit.
 
 use protocol::{Attributes, Pasid, TrafficClass};
 use transaction::{FunctionPlace, Mark};
@@ -51,7 +51,8 @@ pub(super) fn warnings(_written: &Flow, flow: &FlowPlan, nodes: &[NodePlan]) -> 
     forbidden.map(warning).collect()
 }
 
-/// The attributes that the requests of a node may have: the attributes of its function, or of all root ports of a host.
+/// The attributes that the registers of a node permit in its requests. A device has the registers of its function. A host may use an attribute only
+/// if all its root ports permit it.
 fn allowed(node: &NodePlan) -> Attributes {
     match &node.kind {
         NodeKind::Device(..) => node

@@ -1,4 +1,4 @@
-//! Flows from NVM Express drives: blocks, memory of the driver, and system calls.
+//! Flows from NVM Express drives: their blocks, the memory that the driver uses, and their system calls.
 
 use device::Drive;
 use host::nvme::{self as driver, Area, BlockTransfer};
@@ -26,12 +26,12 @@ pub struct BlocksPlan {
     pub command: u64,
     /// The memory of the driver.
     pub area: Area,
-    /// The flow whose call must have returned before.
+    /// The flow whose system call must return before this flow begins.
     pub after: Option<u32>,
 }
 
 impl BlocksPlan {
-    /// Starts the thread that makes the call for `flow`.
+    /// Starts the host thread that makes the system call for `flow`.
     pub(super) fn spawn_call(&self, flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
         let drive = &to.plan.nodes[flow.from];
         let transfer = BlockTransfer {
@@ -54,7 +54,7 @@ impl BlocksPlan {
         to.spawn_call(drive.root, own, start, transfer, driver::call);
     }
 
-    /// Fills the blocks that `flow` reads.
+    /// Before the run, fills the blocks that `flow` reads from the drive.
     pub(super) fn fill(&self, flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
         let drive = models[flow.from].device_mut::<Drive>();
         let drive = drive.and_then(Drive::model_mut);
@@ -90,7 +90,8 @@ impl Planner<'_> {
         Ok(Some(writer.pattern))
     }
 
-    /// The plan of the driver of a drive that moves `plan`, if one does; `earlier` are the flows above it.
+    /// If the flow is from an NVM Express drive: plans the blocks and the commands that its driver uses. `plan` is the flow as planned so far, and
+    /// `earlier` are the flows above it in the scenario.
     pub(super) fn blocks(
         &mut self,
         flow: &Flow,
@@ -177,7 +178,7 @@ impl Planner<'_> {
         }))
     }
 
-    /// The memory of the driver of the drive at node `from`, at the end of its host's memory.
+    /// Allocates the memory that the driver of the drive `from` uses, at the end of its host's memory.
     fn area(
         &mut self,
         flow: &Flow,

@@ -1,4 +1,5 @@
-//! Traffic classes of devices whose data, descriptors and interrupts differ: what may overtake what, and where a class cannot be used.
+//! Devices whose data, descriptors and interrupts have different traffic classes: which packets may overtake others, and where a class cannot be
+//! used.
 
 use device::{NicParameters, SgDmaParameters};
 use nvme::NvmeParameters;
@@ -23,7 +24,7 @@ fn of_interrupts(kind: &NodeKind) -> Option<Class> {
     }
 }
 
-/// The traffic class of the descriptors and entries of a device that has any.
+/// The traffic class of the descriptors and queue entries of a device; `None` for a device without descriptors.
 fn of_descriptors(kind: &NodeKind) -> Option<Class> {
     let nvme = |drive: &NvmeParameters| drive.descriptor_traffic_class;
     let engine = |engine: &SgDmaParameters| engine.descriptor_traffic_class;
@@ -37,13 +38,14 @@ fn of_descriptors(kind: &NodeKind) -> Option<Class> {
 const INTERRUPTS: &str = "interrupt_traffic_class";
 const DESCRIPTORS: &str = "descriptor_traffic_class";
 
-/// Whether the end of the system call of a flow may overtake data that the device writes to its host: no order holds between traffic
-/// classes (PCIe Base 2.4.1).
+/// Whether the packet that ends the system call of a flow may overtake data that the device writes to its host: packets of different traffic classes
+/// are not ordered (PCIe Base 2.4.1).
 pub(super) fn may_be_overtaken(flow: &FlowPlan, nodes: &[NodePlan]) -> bool {
     overtaking(flow, nodes).is_some()
 }
 
-/// The class that lets the end of a flow's system call overtake its data.
+/// The traffic class of the packet (interrupt or completion entry) that ends the system call of a flow, if it differs from the class of the data, so
+/// that the packet may overtake the data.
 fn overtaking(flow: &FlowPlan, nodes: &[NodePlan]) -> Option<Class> {
     let node = &nodes[flow.from];
     let to_host = flow.to == Some(node.root);
@@ -52,19 +54,19 @@ fn overtaking(flow: &FlowPlan, nodes: &[NodePlan]) -> Option<Class> {
     }
     let own = flow.parameters.traffic_class;
     let end = match flow.blocks() {
-        // The driver of a drive waits for the entry, whenever the interrupt comes.
+        // The driver of a drive waits for the completion entry; the time of the interrupt does not matter.
         Some(_) => of_descriptors(&node.kind),
         None => of_interrupts(&node.kind),
     };
     end.filter(|(_, class)| *class != own)
 }
 
-/// Whether the device of a driven flow writes the data to its host.
+/// Whether the device of a flow with a driver writes data to its host.
 fn writes_to_host(flow: &FlowPlan) -> bool {
     flow.direction == Direction::Write
 }
 
-/// A warning if the end of the system call of a flow may overtake its data.
+/// Returns a warning if the interrupt or entry that ends the system call of a flow may overtake the data of the flow.
 pub(super) fn warnings(_written: &Flow, flow: &FlowPlan, nodes: &[NodePlan]) -> Vec<Warning> {
     let warning = |(key, class): Class| {
         let message = format!(
@@ -76,7 +78,7 @@ pub(super) fn warnings(_written: &Flow, flow: &FlowPlan, nodes: &[NodePlan]) -> 
     overtaking(flow, nodes).map(warning).into_iter().collect()
 }
 
-/// Refuses the traffic class of coherence messages for interrupts and descriptors below a host that sends them.
+/// Returns an error if interrupts or descriptors of a device have the traffic class that the coherent host above reserves for coherence messages.
 pub(crate) fn check(scenario: &FabricScenario, nodes: &[NodePlan]) -> Result<(), ScenarioError> {
     let reserved = u32::from(TrafficClass::COHERENCE.number());
     for (node, plan) in scenario.nodes.iter().zip(nodes) {

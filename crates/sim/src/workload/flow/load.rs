@@ -58,14 +58,15 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
     }
 }
 
-/// The name of the random stream of addresses of one way of a flow. Reads that follow writes have the same addresses.
+/// The name of the random stream for the addresses of one direction of a flow. Reads that follow writes use the stream of the writes, so that both
+/// have the same addresses.
 fn stream_name(flow: &FlowPlan, way: Way) -> String {
     let reads = way == Way::Read && !flow.parameters.read_after_write;
     format!("{} of {}", if reads { "reads" } else { "writes" }, flow.id)
 }
 
-/// Starts a host thread that makes the call of a flow that a driver moves. Threads that begin at the same time wait at a barrier,
-/// which releases them one after the other.
+/// Starts a host thread that makes the system call of a flow with a driver. Threads with the same start time wait at a barrier, which releases them
+/// one after the other.
 pub(super) fn spawn_call(
     flow: &FlowPlan,
     transfer: &TransferPlan,
@@ -117,7 +118,8 @@ pub(super) fn spawn_call(
     to.spawn_call(engine.root, own, start, job, driver::call);
 }
 
-/// Whether the driver sets the traffic class of the unit that moves a flow: a flow of the unit has another class than that after reset.
+/// Whether the driver writes the traffic class into the unit that moves a flow: this is necessary if any flow of the unit has another class than the
+/// class after reset.
 fn sets_class(flow: &FlowPlan, transfer: &TransferPlan, all: &[PlannedWorkload]) -> bool {
     let flows = all.iter().filter_map(|one| one.workload.flow());
     let of_unit = |other: &&FlowPlan| {
@@ -128,7 +130,7 @@ fn sets_class(flow: &FlowPlan, transfer: &TransferPlan, all: &[PlannedWorkload])
     own.any(|other| other.parameters.traffic_class > 0)
 }
 
-/// Writes the data that a flow will read into the flow's region, unless registers are there.
+/// Before the run, writes the data that a flow reads into its region, unless the region begins in the registers of a device.
 pub(super) fn fill(flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
     let pattern: Pattern = plan.pattern(flow.pattern);
     let Some(to) = flow.to else { return };

@@ -48,15 +48,15 @@ pub enum Amount {
 /// Places of the requests of a flow in its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Places {
-    /// One after the other.
+    /// Each request begins where the previous one ended.
     Sequential,
-    /// So many bytes from the beginning of one to the beginning of the next.
+    /// The number of bytes from the beginning of one request to the beginning of the next.
     Strided(u64),
-    /// At random multiples of so many bytes.
+    /// Each request begins at a random multiple of this number of bytes.
     Random(u64),
 }
 
-/// A key of a flow, and what follows the flow's name in a warning about it.
+/// A warning about a flow: the key that it is about, and the text that follows the flow's name.
 type Warning = (&'static str, String);
 
 /// Plan of one flow.
@@ -72,13 +72,13 @@ pub struct FlowPlan {
     pub address: u64,
     /// Node and function at one end of the flow, if a function is written.
     pub function: Option<(usize, u8)>,
-    /// What the headers of the requests say in place of the truth.
+    /// Wrong header fields of the requests, for a flow of a faulty or malicious device.
     pub disguise: Option<Disguise>,
     /// Offset of the first byte in the addresses of the target.
     pub offset: u64,
-    /// Bytes of the target that are used: each once, or in whole requests again and again.
+    /// Bytes of the target that are used. Each byte is used once, or requests use the window repeatedly.
     pub window: u64,
-    /// Address of the answers of a round trip, at the node that makes the requests, one request long.
+    /// For a round trip: the address at the requester to which the reflector writes its answers. The area is one request long.
     pub reply: Option<u64>,
     /// Direction of the data.
     pub direction: Direction,
@@ -86,7 +86,7 @@ pub struct FlowPlan {
     pub places: Places,
     /// Amount of data.
     pub amount: Amount,
-    /// Whether requests keep their size wherever they begin; otherwise each is one packet, cut at pages.
+    /// Whether each request has its full size at any address. Otherwise each request is one packet, which is shortened at page boundaries.
     pub sized: bool,
     /// Bytes of one write request.
     pub write_size: u64,
@@ -94,25 +94,24 @@ pub struct FlowPlan {
     pub read_size: u64,
     /// All other parameters, as written.
     pub parameters: FlowParameters,
-    /// The flow whose bytes are carried: this one, or an earlier one.
+    /// The number of the flow whose data pattern this flow carries: its own number, or the number of an earlier flow.
     pub pattern: u32,
-    /// Whether the bytes that are read are not compared, because another flow may have changed them or because the region does not keep
-    /// them.
+    /// Whether read data is not compared, because another flow may have changed it or because the region does not store written data.
     pub is_disturbed: bool,
-    /// The mover of the flow.
+    /// The component that makes the requests of the flow.
     pub mover: Mover,
 }
 
-/// The mover of a flow.
+/// The component that makes the requests of a flow.
 #[derive(Clone, Debug)]
 pub enum Mover {
-    /// The node that makes the requests, by itself.
+    /// The requester makes the requests itself, without a driver.
     Requester,
-    /// The driver of an engine.
+    /// The driver of a scatter/gather engine.
     Engine(TransferPlan),
     /// The driver of an NVM Express drive.
     Drive(BlocksPlan),
-    /// Programs at both ends, by messages.
+    /// Programs at both ends exchange messages.
     Messages(MessagePlan),
 }
 
@@ -121,11 +120,11 @@ pub enum Mover {
 pub struct TransferPlan {
     /// The unit of the engine that moves the flow.
     pub unit: Unit,
-    /// Maximum payload of a packet in bytes; 0 leaves it to the engine.
+    /// Maximum payload of a packet in bytes; 0 if the engine chooses it.
     pub payload: u32,
     /// Address of the list in the host's memory, if the engine fetches it.
     pub list: Option<u64>,
-    /// The flow whose call must have returned before.
+    /// The flow whose system call must return before this flow begins.
     pub after: Option<u32>,
 }
 
@@ -135,7 +134,7 @@ impl FlowPlan {
         matches!(self.mover, Mover::Engine(_) | Mover::Drive(_))
     }
 
-    /// The plan of the driver of an engine that moves the flow, if one does.
+    /// The transfer plan, if the driver of a scatter/gather engine moves the flow.
     pub fn transfer(&self) -> Option<&TransferPlan> {
         match &self.mover {
             Mover::Engine(transfer) => Some(transfer),
@@ -143,7 +142,7 @@ impl FlowPlan {
         }
     }
 
-    /// The plan of the driver of an NVM Express drive that moves the flow, if one does.
+    /// The plan of blocks, if the driver of an NVM Express drive moves the flow.
     pub fn blocks(&self) -> Option<&BlocksPlan> {
         match &self.mover {
             Mover::Drive(blocks) => Some(blocks),
@@ -171,7 +170,7 @@ impl FlowPlan {
         found.map_or_else(Vec::new, |(first, last)| (first..=last).collect())
     }
 
-    /// Whether the part with this number is one of reads: the only one, or the second of both directions.
+    /// Whether the part with this number reads. A flow with direction "both" has two parts: part 0 writes, part 1 reads.
     pub(crate) fn is_read(&self, part: u32) -> bool {
         match self.direction {
             Direction::Both => part == 1,
@@ -225,7 +224,7 @@ impl Kind for FlowPlan {
             Mover::Drive(blocks) if self.pattern == own.number => blocks.fill(self, plan, models),
             _ => {}
         }
-        // What is written before it is read shows that it was.
+        // If each read follows the write of its place, no data is filled in beforehand: the read data must be the data that the flow wrote.
         if self.direction.reads() && !self.parameters.read_after_write {
             load::fill(self, plan, models);
         }

@@ -1,4 +1,4 @@
-//! Overlap of the bytes of flows, and bytes of flows that are not in memory.
+//! Flows that use the same bytes, and flows that read bytes which are not in memory.
 
 use std::ops::Range;
 
@@ -25,12 +25,12 @@ struct Stored {
 /// Bytes that a workload fills or writes.
 struct Use {
     place: Stored,
-    /// The pattern of the bytes, and the offset at which it begins; none for bytes of software.
+    /// The pattern of the bytes, and the offset in the pattern at which they begin; `None` for bytes that software writes.
     content: Option<(u32, u64)>,
 }
 
 impl Use {
-    /// Whether the content of the bytes depends on which of the two uses was the last.
+    /// Whether the content of the bytes depends on which of the two uses wrote them last.
     fn disturbs(&self, other: &Use) -> bool {
         let (a, b) = (&self.place, &other.place);
         (a.node, a.function) == (b.node, b.function)
@@ -41,11 +41,11 @@ impl Use {
 }
 
 impl Planner<'_> {
-    /// Marks flows whose reads are not compared. Returns a warning for each flow that reads bytes of another flow, and for each flow that
-    /// reads registers.
+    /// Marks the flows whose read data is not compared. Returns a warning for each flow that reads bytes which another flow uses, and for each flow
+    /// that reads registers.
     ///
-    /// `flows` are the flows of the scenario, in its order. If several flows use the same bytes, the pattern that a flow reads depends on
-    /// the times of all. If there is no memory, or nothing has filled it, the data of a read is not known in advance.
+    /// `flows` are the flows of the scenario, in its order. If several flows use the same bytes, the data that a flow reads depends on the timing of
+    /// all of them. If the address has no memory, or if nothing has written the memory, the read data is not known in advance.
     pub(crate) fn mark_disturbed(&self, flows: &mut [FlowPlan]) -> Vec<String> {
         let uses: Vec<Vec<Use>> = flows.iter().map(|flow| self.uses(flow)).collect();
         let mut warnings = Vec::new();
@@ -138,7 +138,7 @@ impl Planner<'_> {
         uses
     }
 
-    /// The bytes at an address of the tree of `root` that software uses.
+    /// The uses of `size` bytes at `address` in the tree of `root` by software, whose content is not known.
     fn of_software(&self, root: usize, address: u64, size: u64) -> impl Iterator<Item = Use> {
         let places = self.stored(root, address..address + size);
         places.into_iter().map(|place| Use {
@@ -147,7 +147,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The bytes of the target of `flow`.
+    /// The stored bytes at the target of `flow`.
     fn targeted(&self, flow: &FlowPlan) -> Vec<Stored> {
         let Some(node) = flow.to else {
             let end = flow.address.saturating_add(flow.window);
@@ -164,7 +164,7 @@ impl Planner<'_> {
         }]
     }
 
-    /// The bytes at `addresses` of the tree of `root`, directly and through windows to other trees.
+    /// The stored bytes at `addresses` in the tree of `root`: in this tree itself, and in other trees that windows at these addresses lead to.
     fn reached(&self, root: usize, addresses: Range<u64>) -> Vec<Stored> {
         let mut all = self.stored(root, addresses.clone());
         let tree = (0..self.nodes.len()).filter(|node| self.nodes[*node].root == root);
@@ -203,7 +203,7 @@ impl Planner<'_> {
             .map(|(place, root)| (place.processor, root))
     }
 
-    /// The bytes at `addresses` in the window of `network`, which begins at `base`.
+    /// The stored bytes that `addresses` reach through the window of `network`. The window begins at `base`.
     fn behind_routers(&self, network: usize, base: u64, addresses: &Range<u64>) -> Vec<Stored> {
         let network = &self.networks.all[network];
         let routers = network.routers.iter().zip(&network.targets).zip(0..);
@@ -225,7 +225,7 @@ impl Planner<'_> {
         inside.collect()
     }
 
-    /// The bytes at `addresses` of the tree of `root`: of its memory, and of BAR 0 of the functions in it.
+    /// The stored bytes at `addresses` in the tree of `root`: in the host's memory, and in BAR 0 of each function.
     fn stored(&self, root: usize, addresses: Range<u64>) -> Vec<Stored> {
         let mut all = Vec::new();
         for (node, plan) in self.nodes.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The PASID prefixes of flows: whether their requesters support prefixes, and whether their hosts have page tables for them.
+//! PASID prefixes of flows: checks that the requesters support prefixes, and that the hosts have page tables for the processes.
 
 use device::EndpointParameters;
 use transaction::FunctionPlace;
@@ -69,7 +69,7 @@ impl Planner<'_> {
     }
 }
 
-/// The key that a device lacks for a permission, if it lacks it.
+/// The device key that must be true for a permission, if the device does not have it.
 fn missing(key: &str, endpoint: &EndpointParameters) -> Option<&'static str> {
     match key {
         "execute_requested" => (!endpoint.pasid_execute).then_some("pasid_execute"),
@@ -77,7 +77,7 @@ fn missing(key: &str, endpoint: &EndpointParameters) -> Option<&'static str> {
     }
 }
 
-/// A warning if the requester of a flow may not send its PASID prefix, or if its process has no page table at the host that it reaches.
+/// Returns a warning if the requester of a flow may not send the PASID prefix, or if the target host has no page table for the process.
 pub(super) fn warnings(_written: &Flow, flow: &FlowPlan, nodes: &[NodePlan]) -> Vec<Warning> {
     let Some(pasid) = flow.mark().pasid else {
         return Vec::new();

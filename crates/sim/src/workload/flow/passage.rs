@@ -1,4 +1,4 @@
-//! Flows between hosts: through a network, by the windows of routers, or through a controller, by loads and stores.
+//! Flows between hosts: through the windows of routers into a network, or by loads and stores through a controller.
 
 use crate::scenario::{NodeKind, ScenarioError};
 use crate::workload::flow::section::{Direction, Flow};
@@ -72,8 +72,8 @@ impl Planner<'_> {
         })
     }
 
-    /// The addresses at which `from` reaches `to` by loads and stores, where network interface controllers of both belong to one
-    /// controller.
+    /// The addresses at which `from` reaches `to` by loads and stores, if the network interface controllers of both are at one controller or at
+    /// joined ones.
     fn through_controller(
         &self,
         flow: &Flow,
@@ -107,10 +107,10 @@ impl Planner<'_> {
         }))
     }
 
-    /// A network, and the routers where a packet enters and leaves it.
+    /// The network that joins two nodes, and the routers where a packet enters and leaves the network.
     fn way(&self, from: usize, to: usize) -> Option<(usize, usize, usize)> {
         let network = |router: &usize| Some((*router, self.networks.members[*router]?.0));
-        // A router itself, or all routers in the tree of another node.
+        // The routers that a node can use, with their networks: a router uses itself; another node uses all routers in its tree.
         let beside = |node: usize| -> Vec<(usize, usize)> {
             if let Some(router) = network(&node) {
                 return vec![router];

@@ -1,4 +1,4 @@
-//! Placement of flows: the first byte in the target, and the number of bytes that are used again and again.
+//! Placement of flows: the offset of the first byte in the target, and the size of the window that the requests use.
 
 use kernel::Bytes;
 
@@ -15,7 +15,7 @@ use super::{Amount, Places};
 const LASTING_WINDOW: u64 = 1 << 20;
 
 impl Planner<'_> {
-    /// Offset of the flow in `region`, and the number of bytes that it uses from there.
+    /// Returns the offset of the flow in `region`, and the number of bytes that the flow uses from this offset on.
     pub(super) fn place(
         &mut self,
         flow: &Flow,
@@ -73,7 +73,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The number of bytes that the flow uses of the `room` there is.
+    /// The number of bytes that the flow uses, of the `room` bytes that are available.
     fn window(
         &self,
         flow: &Flow,
@@ -88,7 +88,7 @@ impl Planner<'_> {
         };
         let from = self.names[flow.from.value.as_str()];
         let is_router = self.networks.members[from].is_some();
-        // Strided requests use each place once, and the bytes between them are in the window.
+        // The window of strided requests includes the unused bytes between them.
         let once = match (places, once) {
             (Places::Strided(stride), Some(once)) => {
                 let steps = once.div_ceil(request).saturating_sub(1);
@@ -97,7 +97,7 @@ impl Planner<'_> {
             (_, once) => once,
         };
         let (key, wanted) = match (flow.parameters.window, once) {
-            // Messages come one after the other into one place, which a page holds.
+            // All messages of a router's user logic are written to the same place, one after the other.
             (None, _) if is_router => ("size", request.min(once.unwrap_or(request))),
             (Some(Bytes(window)), _) if matches!(places, Places::Random(_)) => ("window", window),
             (Some(Bytes(window)), once) => ("window", window.min(once.unwrap_or(window))),

@@ -21,7 +21,7 @@ pub(in crate::workload) const PLACE_KEYS: [&str; 5] = [
 /// The memory of one socket of a host.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Socket {
-    /// Offset of its first byte in the memory of the host.
+    /// Offset of the socket's first byte in the memory of the host.
     pub(super) begin: u64,
     size: u64,
 }
@@ -68,7 +68,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The memory of the socket that `flow` names, if it names one.
+    /// The memory of the socket that the flow writes as `socket`; `None` if the flow has no such key.
     pub(super) fn socket(
         &self,
         flow: &Flow,
@@ -107,7 +107,7 @@ impl Planner<'_> {
     }
 }
 
-/// A warning if the alignment or stride of a flow leads to no second place in its window.
+/// Returns a warning if the alignment or stride of a flow is so large that its window has only one place for a request.
 pub(super) fn warnings(written: &Flow, flow: &FlowPlan, _nodes: &[NodePlan]) -> Vec<Warning> {
     let (key, step) = match flow.places {
         Places::Sequential => return Vec::new(),

@@ -1,4 +1,4 @@
-//! Planning of flows: their ends are found and their sizes checked.
+//! Planning of flows: finds the ends of each flow and checks its sizes.
 
 use device::{DmaParameters, ReflectorParameters, UserLogic};
 use kernel::{Bytes, Span};
@@ -15,7 +15,7 @@ use crate::workload::planner::Planner;
 
 use super::{Amount, FlowPlan, Mover, Warning, attributes, classes, pasid, places};
 
-/// Default bytes of a round trip: a doorbell.
+/// Default bytes of a round trip: the size of a doorbell.
 const DOORBELL: u64 = 4;
 
 /// Maximum bytes of one request, which the engine splits into packets.
@@ -73,7 +73,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Plans `flow`, below the flows in `earlier`.
+    /// Plans `flow`. The flows above it in the scenario are `earlier`.
     fn flow(&mut self, flow: &Flow, earlier: &[FlowPlan]) -> Result<FlowPlan, ScenarioError> {
         let from = self.find(flow, "from", &flow.from.value)?;
         self.check_pasid(flow, from)?;
@@ -133,7 +133,7 @@ impl Planner<'_> {
         Ok(FlowPlan { mover, ..plan })
     }
 
-    /// The node that a flow names as its target, if there is one of that name.
+    /// The node that a flow names as its target, if a node has this name.
     pub(in crate::workload) fn named_target(&self, flow: &Flow) -> Option<usize> {
         match &flow.to.value {
             Target::Node(name) => self.names.get(name.as_str()).copied(),
@@ -180,7 +180,7 @@ impl Planner<'_> {
         Err(self.error(flow, "from", &message))
     }
 
-    /// Refuses reads of a target that answers none.
+    /// Returns an error if the flow reads from a target that does not support reads.
     fn check_reads(&self, flow: &Flow, to: Option<usize>) -> Result<(), ScenarioError> {
         let Some(target) = to.map(|to| &self.nodes[to]) else {
             return Ok(());
@@ -195,7 +195,7 @@ impl Planner<'_> {
         Err(self.error(flow, "direction", &message))
     }
 
-    /// Refuses the traffic class of coherence messages where a host sends them.
+    /// Returns an error if the flow has the traffic class of coherence messages and its host sends such messages.
     fn check_class(&self, flow: &Flow, from: usize) -> Result<(), ScenarioError> {
         let class = u32::from(TrafficClass::COHERENCE.number());
         let root = &self.scenario.nodes[self.nodes[from].root];
@@ -272,7 +272,7 @@ impl Planner<'_> {
         )
     }
 
-    /// The function that a flow names, of the device where it begins, or else where it ends.
+    /// The function that a flow writes as `function`, with its device: the requester if it is a device, otherwise the target.
     fn function(&self, flow: &Flow, from: usize) -> Result<Option<(usize, u8)>, ScenarioError> {
         let Some(number) = flow.parameters.function else {
             return Ok(None);
@@ -302,7 +302,7 @@ impl Planner<'_> {
         Ok(Some((node, number as u8)))
     }
 
-    /// What the headers of the flow's requests say in place of the truth.
+    /// The wrong header fields that the scenario requests for the flow, such as another requester ID; `None` if it requests none.
     pub(crate) fn disguise(
         &self,
         flow: &Flow,
@@ -369,7 +369,7 @@ impl Planner<'_> {
             ));
         }
         let largest = match direction {
-            // A reflector answers a packet with a packet.
+            // A reflector answers each packet with one packet, so a round trip must fit into one packet.
             Direction::RoundTrip => u64::from(self.whole_packet(flow, from)),
             _ => LARGEST_REQUEST,
         };
@@ -441,10 +441,10 @@ impl Planner<'_> {
     }
 }
 
-/// Warnings about a flow as written and as planned.
+/// A function that returns warnings about a flow; its arguments are the flow as written and as planned.
 type Warnings = fn(&Flow, &FlowPlan, &[NodePlan]) -> Vec<Warning>;
 
-/// The warnings about each flow, in their order.
+/// The functions that return warnings about a flow, in the order of the warnings.
 const RISKS: [Warnings; 4] = [
     attributes::warnings,
     pasid::warnings,
@@ -452,7 +452,7 @@ const RISKS: [Warnings; 4] = [
     places::warnings,
 ];
 
-/// Whether the requests of `flow` keep their size wherever they begin.
+/// Whether each request of `flow` has its full size at any address, also across page boundaries.
 fn is_sized(flow: &Flow) -> bool {
     let parameters = &flow.parameters;
     parameters.request_size.is_some()
@@ -461,7 +461,7 @@ fn is_sized(flow: &Flow) -> bool {
         || parameters.read_after_write
 }
 
-/// The reason why `source` can make no round trip to a target that is no reflector.
+/// The error message that a round trip from `source` needs a reflector as its target.
 fn no_round_trip(source: &NodePlan) -> String {
     let right = match source.engine() {
         Some(_) => "model = \"sg-dma\" and user = \"reflector\"",
@@ -470,7 +470,8 @@ fn no_round_trip(source: &NodePlan) -> String {
     format!("a round trip needs someone who answers; write a device with {right}")
 }
 
-/// Whether `target` sends back the writes of `source`; a driver gives the address to an engine.
+/// Whether `target` answers the writes of `source` with writes. If both are engines, the driver of `source` writes the address for the answers into
+/// `target`.
 fn reflects(source: &NodePlan, target: &NodePlan) -> bool {
     match (source.engine(), target.engine()) {
         (Some(_), Some(target)) => target.user == UserLogic::Reflector,

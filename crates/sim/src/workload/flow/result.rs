@@ -26,7 +26,7 @@ pub struct FlowResult {
     /// The sockets whose memory the requests go to, if the target is a host with several.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sockets: Vec<usize>,
-    /// Both directions together.
+    /// The measurements of both directions together.
     #[serde(flatten)]
     pub all: DirectionResult,
     /// Clock of the rate: "arrival", "sender" or "application".
@@ -35,7 +35,7 @@ pub struct FlowResult {
     pub sent_first_ns: Option<f64>,
     /// Time of the last bit of the last request on the wire.
     pub sent_last_ns: Option<f64>,
-    /// Time of the system call that moves the flow, if a driver does.
+    /// Time of the system call that moves the flow, if the flow has a driver.
     pub called_ns: Option<f64>,
     /// Time when the system call returned.
     pub returned_ns: Option<f64>,
@@ -48,18 +48,18 @@ pub struct FlowResult {
     /// The number of times that the driver of the device has begun again after a function level reset.
     #[serde(skip_serializing_if = "is_default")]
     pub restarts: u32,
-    /// Bytes that were not in memory yet when the system call of the flow returned, because the interrupt was of another traffic class and
-    /// overtook them: a program that used its buffer then has found old bytes there.
+    /// Bytes that were not yet in memory when the system call of the flow returned, because its interrupt has another traffic class and overtook
+    /// them. A program that reads the buffer at this time finds old bytes.
     #[serde(skip_serializing_if = "is_default")]
     pub overtaken: u64,
-    /// Time of the last arrival, or of the start if nothing has arrived, of a flow with a duration for whose last tenth, at least, nothing
-    /// arrived.
+    /// Only for a flow with a duration, if nothing arrived during at least the last tenth of the duration: the time of the last arrival, or the start
+    /// of the flow if nothing arrived.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub silent_from_ns: Option<f64>,
-    /// Whether a byte that arrived was wrong. No fault of the model makes one.
+    /// Whether a byte arrived with a wrong value. No modelled fault causes this, so it indicates an error of the simulator.
     #[serde(skip)]
     pub wrong: bool,
-    /// Whether all bytes that arrived were compared; not those that are read where another flow writes, too.
+    /// Whether all bytes that arrived were compared with the expected data. Bytes that a flow reads where another flow writes are not compared.
     pub compared: bool,
 }
 
@@ -77,21 +77,21 @@ pub struct DirectionResult {
     pub direction: &'static str,
     /// Bytes that arrived (clock "arrival") or were sent (clock "sender").
     pub bytes: u64,
-    /// The clock's first reading: the first bit of the first request, or of the first doorbell of messages, on the wire.
+    /// The first time of the measurement: when the first bit of the first request, or of the first doorbell of messages, is on the wire.
     pub first_byte_ns: Option<f64>,
-    /// The clock's last reading: the last byte at its destination, or the last bit on the wire.
+    /// The last time of the measurement: when the last byte is at its destination, or when the last bit is on the wire.
     pub last_byte_ns: Option<f64>,
-    /// The time over which the rate is taken: between the two readings; of a flow with a duration, from its start to the end of the duration
-    /// or to the last reading, whichever is later.
+    /// The interval over which the rate is measured: from the first to the last time of the measurement. For a flow with a duration: from its start
+    /// to the end of the duration or to the last time, whichever is later.
     pub under_way_ns: Option<(f64, f64)>,
-    /// Bytes per second in that time.
+    /// Bytes per second in the interval `under_way_ns`.
     pub bytes_per_second: Option<f64>,
-    /// Half of the 95 % confidence interval of the rate, in a run that goes on until its flows are measured.
+    /// Half of the 95 % confidence interval of the rate, in a run that continues until the rates of its flows are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub half_width_bytes_per_second: Option<f64>,
-    /// Bytes per second in the measured window, if the flow was under way all that time.
+    /// Bytes per second in the window of `[measure]`, if the flow was active during the whole window.
     pub steady_bytes_per_second: Option<f64>,
-    /// Latency from the making of a request to its last byte at the target (writes), or back (reads and round trips).
+    /// Latency from the creation of a request to the arrival of its last byte at the target (writes), or at the requester (reads and round trips).
     pub latency_ns: Option<Latency>,
     /// Whether every requested byte arrived or ended with an error.
     pub completed: bool,
@@ -162,7 +162,8 @@ fn cut_off(flow: &FlowPlan, meter: &FlowMeter) -> Option<(u64, u64)> {
     (asked < size).then(|| (asked, size - asked))
 }
 
-/// The bytes that the end of a flow's system call has overtaken, where its interrupt is of another traffic class.
+/// The bytes that arrived after the system call of the flow had returned, if the interrupt or entry that ends the call has another traffic class than
+/// the data.
 fn overtaken(flow: &FlowPlan, parts: &[Part<'_>], plan: &FabricPlan) -> u64 {
     if !classes::may_be_overtaken(flow, &plan.nodes) {
         return 0;
@@ -220,11 +221,11 @@ impl Measured {
         let silent_from = lasting.and_then(|(start, end)| {
             let last = arrived.map_or(start, |(_, last)| last);
             let part = |part| Span::from_fs(end.since(start).as_fs() / part);
-            // A flow whose requests have an interval is quiet in between.
+            // If requests have an interval, nothing arrives between them, and this is normal.
             let quiet = flow.parameters.interval.min(part(2));
             (last + quiet.max(part(SILENT_PART)) < end).then_some(last)
         });
-        // A flow that was not under way all the time has no steady rate.
+        // A flow that was not active during the whole window has no steady rate.
         let window = meter.window().zip(under_way);
         let steady = window.and_then(|((from, until), (first, last))| {
             let counted = meters().map(|meter| match flow.parameters.clock {
@@ -264,8 +265,8 @@ impl Measured {
     }
 }
 
-/// The result of some parts of a flow with their rate in the steady state, if the run goes on until its flows are measured. Without a steady
-/// state, the rate is that of the whole time.
+/// If the run continues until the rates of its flows are known: replaces the rate in `result` by the rate in the steady state. If this rate could not
+/// be determined, the rate over the whole time remains.
 fn of_steady_state(
     (flow, own): (&FlowPlan, &Own),
     parts: &[Part<'_>],
@@ -300,7 +301,8 @@ fn of_steady_state(
     }
 }
 
-/// A flow with a duration is silent if nothing arrives for this part of it at its end, and for the interval of its requests.
+/// A flow with a duration is silent if nothing arrives during the last tenth of the duration (1 / `SILENT_PART`) and for longer than the interval of
+/// its requests.
 const SILENT_PART: u64 = 10;
 
 fn per_second(bytes: u64, fs: u64) -> f64 {

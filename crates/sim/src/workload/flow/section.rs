@@ -15,7 +15,7 @@ kernel::choices! {
         Read = "read",
         /// Writes and reads at once, the whole amount each way.
         Both = "both",
-        /// One write at a time, each waiting for the reflector's answer to the last.
+        /// One write at a time; the next write begins after the reflector's answer to the previous one has arrived.
         RoundTrip = "round-trip",
     }
 }
@@ -47,23 +47,23 @@ kernel::choices! {
 kernel::choices! {
     /// Order of the addresses of a flow's requests.
     pub enum AddressOrder {
-        /// Each request begins where the one before has ended.
+        /// Each request begins where the previous one ended.
         Sequential = "sequential",
         /// Each request begins at a random place.
         Random = "random",
-        /// Each request begins a stride after the beginning of the one before.
+        /// Each request begins one stride after the beginning of the previous one.
         Strided = "strided",
     }
 }
 
 kernel::parameters! {
-    /// One flow, besides its `id` and its two ends `from` and `to`.
+    /// Parameters of a flow, besides its `id` and its two ends `from` and `to`.
     pub struct FlowParameters {
         /// Direction of the data: "write", "read", "both" or "round-trip".
         direction: Direction = Direction::Write, from "a common choice";
         /// Bytes to move; one of size, count and duration is given.
         size: Option<Bytes> = None, from "each flow";
-        /// Requests to make; one of size, count and duration is given.
+        /// Number of requests to make; one of size, count and duration is given.
         count: Option<u64> = None, from "each flow";
         /// Time during which new requests are made; one of size, count and duration is given.
         duration: Option<Span> = None, from "each flow";
@@ -73,33 +73,34 @@ kernel::parameters! {
         start: Span = Span::ZERO, from "the beginning of the run";
         /// Least time between requests; 0 for as fast as possible.
         interval: Span = Span::ZERO, lifts "datapath keeps the interval of the flow", from "as fast as possible";
-        /// Offset of the first byte in the target; none for a place that no earlier flow uses, while there is one.
+        /// Offset of the first byte in the target; none for a place that no earlier flow uses, if there is enough space.
         offset: Option<Bytes> = None, from "each flow has a buffer of its own";
-        /// Bytes of the target that are used again and again; none to use each byte once, or 1 MiB with a duration. Requests of a router use
-        /// the place of the first one, unless this says more.
+        /// Bytes of the target that are used repeatedly; none to use each byte once, or 1 MiB with a duration. Without a window, all requests of a
+        /// router use the same place.
         window: Option<Bytes> = None, from "each byte is used once";
-        /// Places in the window at which requests begin: "sequential", each where the one before has ended, "random", or "strided", each
-        /// a stride after the beginning of the one before. After the end of the window requests begin at its start again.
+        /// Places in the window at which requests begin: "sequential", each where the previous one ended; "random"; or "strided", each one stride
+        /// after the beginning of the previous one. After the end of the window, requests continue at its start.
         addresses: AddressOrder = AddressOrder::Sequential, from "a common choice";
         /// Bytes from the beginning of one strided request to the beginning of the next.
         stride: Option<Bytes> = None, from "each flow with strided addresses";
-        /// Bytes of which the places of random requests in the window are multiples; none for the size of a request, 1 B for any place.
+        /// Alignment of random requests: they begin at multiples of this size in the window. None for the size of a request; 1 B for any place.
         alignment: Option<Bytes> = None, from "our choice: requests do not overlap in part";
-        /// The socket of the host whose memory is the target, to which offset and window belong; none for the whole memory, from the first
-        /// socket on.
+        /// The socket of the host whose memory is the target; offset and window then refer to the memory of this socket. None for the whole memory,
+        /// beginning with the first socket.
         socket: Option<u32> = None, within None..=Some(7), from "memory is used from its first address on";
-        /// Whether each read of direction = "both" follows the write of its place: it is made when the write has been sent, and reads
-        /// what was written.
+        /// With direction = "both": whether each read follows the write to the same place. The read is made after the write has been sent, and
+        /// returns the written data.
         read_after_write: bool = false, from "our choice: writes and reads do not wait for each other";
-        /// The flow whose bytes this one carries, which reach the engine by its FIFOs, or are in its blocks; none for bytes of its own.
+        /// An earlier flow whose data this flow carries on: data that reached the engine through its FIFOs, or that was written to the blocks of the
+        /// drive. None for data of its own.
         carries: Option<String> = None, from "each flow has bytes of its own";
-        /// The flow whose system call must have returned before this one's is made.
+        /// Another flow whose system call must return before the system call of this flow is made.
         after: Option<String> = None, from "calls are made at their start";
         /// Primitive of messages of a nic: "nap-immediate", "nap-indirect", "put" or "get"; none for "put" (writes) or "get" (reads).
         primitive: Option<Primitive> = None, from "each flow";
-        /// Messages of a nic that may be under way.
+        /// Maximum number of outstanding messages of a nic.
         outstanding: Option<u32> = None, within Some(1)..=Some(32), from "8; the authors of chpp allow 32";
-        /// Least size of messages of a nic, which are drawn evenly from this size to request_size; none for request_size. With it, the flow has the bytes of count messages of request_size, and the latency is not measured.
+        /// Smallest size of the messages of a nic. If it is given, sizes are random, evenly distributed from smallest to request_size; the flow has the bytes of count messages of request_size, and the latency is not measured. None: all messages have request_size.
         smallest: Option<Bytes> = None, from "messages of one size";
         /// The function of a nic whose queue pair sends the messages: 0 is the physical one; none for any that is free.
         function: Option<u32> = None, within Some(0)..=Some(255), from "each flow has a queue pair of its own";
@@ -111,18 +112,18 @@ kernel::parameters! {
         no_snoop: bool = false, from "PCIe Base 2.2.6.5: hardware keeps caches coherent";
         /// Traffic class of the requests.
         traffic_class: u32 = 0, within 0..=7, from "PCIe Base 2.2.6.6: the class of best effort, which every device supports";
-        /// The process whose addresses are in the requests: they have a PASID prefix with this number. The requester sends it while PASID Enable
-        /// in its PASID capability is set, and the IOMMU of the host translates the addresses by the page table of the process.
+        /// The process whose virtual addresses the requests have: the requests have a PASID prefix with this number. The requester sends the prefix
+        /// while PASID Enable in its PASID capability is set, and the IOMMU of the host translates the addresses with the page table of the process.
         pasid: Option<u32> = None, within None..=Some(0xf_ffff), from "PCIe Base 6.20: no prefix, the address space of the function";
         /// Whether the PASID prefix of reads requests permission to execute: Execute Requested.
         execute_requested: bool = false, from "PCIe Base 6.20.2: not requested";
         /// Whether the PASID prefix says that privileged software makes the requests: Privileged Mode Requested.
         privileged_requested: bool = false, from "PCIe Base 6.20.2: not privileged";
-        /// Requester ID of the requests of a dma device, such as "05:00.0", in place of that of its function, as of a faulty or malicious
-        /// device. Completions go to the function with that ID.
+        /// Requester ID of the requests of a dma device, such as "05:00.0", instead of the ID of its function, to model a faulty or malicious device.
+        /// Completions are sent to the function with this ID.
         requester_id: Option<String> = None, from "PCIe Base 2.2.6.2: the ID of the function";
-        /// Whether the requests of a dma device say that their addresses are translated (AT), as of a device that has the translations, or
-        /// of a malicious one.
+        /// Whether the requests of a dma device are marked as translated in their address type (AT), to model a device with a translation cache, or a
+        /// malicious one.
         translated_addresses: bool = false, from "PCIe Base 10.2.1: untranslated";
         /// Clock of the rate: "arrival", "sender" or, where a driver moves the flow, "application".
         clock: Clock = Clock::Arrival, from "the receiver has the data";
@@ -133,7 +134,7 @@ kernel::parameters! {
 pub enum Target {
     /// A host's memory or a device's BAR 0.
     Node(String),
-    /// A bare address, which perhaps nobody answers.
+    /// An address without a node; perhaps no node answers there.
     Address(u64),
 }
 
@@ -173,7 +174,7 @@ entry! {
 }
 
 impl Flow {
-    /// Whether one host loads from another, or stores to it.
+    /// Whether the flow makes one host load from, or store to, the memory of another host.
     pub(crate) fn is_between_hosts(&self, scenario: &FabricScenario) -> bool {
         let is_host = |name: &str| {
             let mut nodes = scenario.nodes.iter();

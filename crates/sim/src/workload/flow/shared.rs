@@ -8,7 +8,7 @@ use crate::workload::flow::section::Flow;
 use crate::workload::planner::Planner;
 
 impl Planner<'_> {
-    /// The addresses of a flow to or from an endpoint below an I/O port; nothing for any other flow.
+    /// The addresses of a flow to or from an endpoint below an I/O port; `None` for any other flow.
     pub(crate) fn shared(
         &self,
         flow: &Flow,

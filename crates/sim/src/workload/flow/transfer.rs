@@ -1,4 +1,4 @@
-//! Flows that a driver moves: unit of the engine, source of the bytes, and address of the list.
+//! Flows that the driver of a scatter/gather engine moves: the unit of the engine, the source of the data, and the address of the descriptor list.
 
 use device::SgDmaParameters;
 use device::sg_dma::registers::{DESCRIPTOR, Unit};
@@ -14,7 +14,7 @@ use crate::workload::planner::Planner;
 use super::{FlowPlan, PLACE_KEYS, TransferPlan};
 
 impl Planner<'_> {
-    /// Refuses keys for drivers where no driver moves the flow, and keys that a driver cannot serve where one does.
+    /// Returns an error if a flow without a driver has keys for drivers, or if a flow with a driver has keys that its driver does not support.
     pub(crate) fn check_driven(&self, flow: &Flow, from: &NodePlan) -> Result<(), ScenarioError> {
         let parameters = &flow.parameters;
         let driven = from.engine().is_some() || from.drive().is_some();
@@ -49,7 +49,8 @@ impl Planner<'_> {
         }
     }
 
-    /// The plan of the driver that moves `plan`, if one does; `earlier` are the flows above it.
+    /// If the flow is from a scatter/gather engine: plans the transfer of its driver. `plan` is the flow as planned so far, and `earlier` are the
+    /// flows above it in the scenario.
     pub(crate) fn transfer(
         &mut self,
         flow: &Flow,
@@ -99,7 +100,7 @@ impl Planner<'_> {
         }))
     }
 
-    /// The flow whose bytes `flow` carries; `None` for its own bytes.
+    /// The number of the earlier flow whose data `flow` carries; `None` if the flow has data of its own.
     pub(crate) fn carried(
         &self,
         flow: &Flow,
@@ -124,7 +125,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Checks that bytes from a FIFO are carried once and completely.
+    /// Checks that a flow carries all data of the FIFO, and that no other flow carries the same data.
     fn check_carried(
         &self,
         flow: &Flow,
@@ -158,7 +159,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Checks the use of a reflector, which has one register for the address that it sends to.
+    /// Checks that all flows to a reflector are from the same device, because the reflector has only one register for the address of its answers.
     fn check_reflector(
         &self,
         flow: &Flow,
@@ -202,7 +203,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The payload per packet that the driver sets: whole dwords, within the max payload size.
+    /// The payload per packet that the driver sets: whole dwords, at most the max payload size; 0 if the engine chooses it.
     fn payload(&self, flow: &Flow, unit: Unit) -> Result<u32, ScenarioError> {
         let Some(Bytes(wanted)) = flow.parameters.request_size else {
             return Ok(0);
@@ -222,7 +223,8 @@ impl Planner<'_> {
         Ok(wanted as u32)
     }
 
-    /// The address of a buffer's list in memory, if the engine fetches it; otherwise the list must fit into the engine.
+    /// The address of the descriptor list in memory, if the engine fetches descriptors. Otherwise the driver writes the list into the engine, and it
+    /// must fit there.
     fn list(
         &mut self,
         flow: &Flow,

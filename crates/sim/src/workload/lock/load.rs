@@ -11,7 +11,7 @@ use crate::plan::{BufferPlan, FabricPlan};
 
 use super::{Kind, Loading, LockPlan, Own, UnderPlan};
 
-/// Gives the work to the cores or the accelerator that do it.
+/// Loads the work into the accelerator, or starts a thread for each core, that does it.
 pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
     let plan = to.plan;
     for (number, flow) in own.flows().enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn load(locked: &LockPlan, own: &Own, to: &mut Loading<'_>) {
     }
 }
 
-/// Makes the host take its locks from an accelerator whose link fails.
+/// If the link of the accelerator fails during the run: starts a host thread that then removes the accelerator from all queues of the lock table.
 fn sweep(plan: &FabricPlan, locked: &LockPlan, owner: (Owner, FlowId), to: &mut Loading<'_>) {
     let node = &plan.nodes[locked.by];
     let fails_at = node.upstream.map(|link| plan.links[link].fails_at);
@@ -58,7 +58,7 @@ fn sweep(plan: &FabricPlan, locked: &LockPlan, owner: (Owner, FlowId), to: &mut 
     }
 }
 
-/// The work of one core, or of an accelerator.
+/// The work of the core with this number, or of an accelerator.
 fn work(plan: &FabricPlan, locked: &LockPlan, number: usize, flow: FlowId) -> LockedWork {
     let is_virtual = plan.nodes[locked.by].has_virtual_addresses();
     let base = |buffer: usize| {

@@ -1,4 +1,4 @@
-//! Meter of lock owners: how long requests took, and whether any lock ever had two holders or passed an owner by.
+//! Measures the owners of locks: how long requests took, and whether a lock ever had two holders or was granted out of the order of its queue.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use transaction::LockNote;
 use crate::meters::latency::Latencies;
 use crate::workload::{PlannedWorkload, Watcher, Workload};
 
-/// Meter of all work under locks of a run.
+/// Measurements of all work under locks of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct LockMeter {
-    /// Flow of the first owner; the flows of the others follow.
+    /// Flow number of the first owner. The other owners have the following numbers.
     first: u32,
     makers: Vec<Maker>,
     works: BTreeMap<u32, WorkMeter>,
-    /// Records by buffer.
+    /// The record of each lock table, by the buffer that the table is in.
     tables: BTreeMap<usize, Record>,
 }
 
@@ -25,34 +25,34 @@ struct Maker {
     work: u32,
     table: usize,
     owner: u16,
-    /// Time when the owner got its place in a queue, and the owner before it.
+    /// Time when the owner entered the queue of a lock, and the owner directly before it in the queue.
     placed: Option<(Time, Option<u16>)>,
 }
 
 /// Measurements of one entry, over all its owners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WorkMeter {
-    /// Latencies of the compare-and-swaps that placed owners, with the software time before.
+    /// Latencies of the compare-and-swaps that put owners into queues, including the software time before.
     pub requests: Latencies,
-    /// Times from the beginnings of requests to their locks.
+    /// Times from the beginning of each request until the lock is held.
     pub acquisitions: Latencies,
-    /// Times from a place in a queue to the lock, of requests that waited.
+    /// Times from entering a queue until the lock is held, of requests that waited.
     pub waits: Latencies,
-    /// Compare-and-swaps of requests.
+    /// Number of compare-and-swaps of all requests.
     pub attempts: u64,
-    /// Requests that waited.
+    /// Number of requests that waited.
     pub waited: u64,
-    /// Requests that found their lock taken at least once, whether they waited then or not.
+    /// Number of requests that found the lock taken at least once, whether or not they then waited in its queue.
     pub conflicts: u64,
-    /// Begin of the first piece of work, and end of the last.
+    /// Time when the first piece of work began, and time when the last one ended.
     pub span: Option<(Time, Time)>,
 }
 
-/// Holders of the locks of a table, as its owners know them.
+/// Holders of the locks of a table, as its owners report them.
 #[derive(Clone, Debug, Default)]
 struct Record {
     locks: BTreeMap<u64, Lock>,
-    /// Owners taken out of a lock's queue, and the owner before each.
+    /// Owners that were removed from the queue of a lock, each with the owner that was directly before it.
     removed: BTreeMap<(u64, u16), Option<u16>>,
     violations: u64,
 }
@@ -60,12 +60,12 @@ struct Record {
 #[derive(Clone, Copy, Debug, Default)]
 struct Lock {
     holder: Option<u16>,
-    /// The last holder.
+    /// The last owner that got the lock.
     last: Option<u16>,
 }
 
 impl Record {
-    /// Records that an owner holds a lock, for which it stood behind another owner, or first.
+    /// Records that an owner holds a lock. In the queue, the owner was directly after `behind`, or first.
     fn hold(&mut self, bucket: u64, owner: u16, mut behind: Option<u16>) {
         let lock = self.locks.entry(bucket).or_default();
         while let Some(before) = behind.filter(|_| behind != lock.last)
@@ -84,7 +84,8 @@ impl Record {
         };
     }
 
-    /// Records that an owner is taken out of a queue, where it stood behind another, or first. Records may repeat.
+    /// Records that an owner is removed from a queue, in which it was directly after `behind`, or first. The same removal may be recorded several
+    /// times.
     fn remove(&mut self, bucket: u64, owner: u16, behind: Option<u16>) {
         let lock = self.locks.entry(bucket).or_default();
         lock.holder.take_if(|holder| *holder == owner);
@@ -132,7 +133,7 @@ impl LockMeter {
         &self.works[&number]
     }
 
-    /// Number of times that a lock of the buffer's table had two holders, passed an owner by, or had a wrong value.
+    /// Number of times that a lock in the table of this buffer had two holders, was granted out of the order of its queue, or had a wrong value.
     pub(super) fn violations(&self, table: usize) -> u64 {
         self.tables.get(&table).map_or(0, |table| table.violations)
     }
@@ -148,7 +149,7 @@ impl LockMeter {
             }
             LockNote::Requested { swaps, took } => {
                 work.attempts += u64::from(swaps);
-                // The first compare-and-swap fails where the queue is not empty, and only there.
+                // The first compare-and-swap fails if, and only if, the queue is not empty.
                 work.conflicts += u64::from(swaps > 1);
                 work.requests.record(took);
             }
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(record.violations, 0);
         record.hold(7, 3, None);
         assert_eq!(record.violations, 1);
-        // The first gives up what it does not hold any more.
+        // Owner 1 releases a lock that it does not hold any more.
         record.release(7, 1);
         assert_eq!(record.violations, 2);
     }
@@ -222,7 +223,7 @@ mod tests {
         record.hold(7, 1, None);
         record.remove(7, 1, None);
         record.hold(7, 3, Some(1));
-        // The second of these waited, and the first of them is behind the holder.
+        // Owner 2 waited directly behind the holder 3, and is removed from the queue.
         record.remove(7, 2, Some(3));
         record.release(7, 3);
         record.hold(7, 4, Some(2));

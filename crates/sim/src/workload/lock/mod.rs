@@ -19,33 +19,33 @@ use section::{LockParameters, LockedParameters, TransactionParameters};
 pub(crate) use meter::LockMeter;
 pub use result::{LockResult, TransactionResult};
 
-/// Work under locks, one piece after the other.
+/// The plan of work under locks: each owner does one piece of work after the other.
 #[derive(Clone, Debug)]
 pub struct LockPlan {
     /// Name of the work.
     pub id: String,
     /// The host or accelerator that does the work.
     pub by: usize,
-    /// The cores that do the work, each with pieces of its own; one for an accelerator.
+    /// The cores that do the work; each core does its own pieces. An accelerator counts as one core.
     pub cores: Range<usize>,
-    /// Owner number of the first core; the numbers of the others follow.
+    /// Owner number of the first core. The other cores have the following numbers.
     pub first_owner: u32,
     /// The buffer with the lock table.
     pub table: usize,
     /// Bits of a bucket.
     pub width: Width,
-    /// Work under the locks.
+    /// The work that is done while a lock is held.
     pub under: UnderPlan,
     /// The parameters of all work under locks; the software time of an accelerator is zero.
     pub parameters: LockedParameters,
 }
 
-/// Work under locks.
+/// The work that is done while a lock is held.
 #[derive(Clone, Debug)]
 pub enum UnderPlan {
-    /// Nothing, for a time, with one of a number of record versions locked.
+    /// No work: a request only holds the lock of one record version for a time.
     Hold(LockParameters),
-    /// Updates of rows.
+    /// The owner updates rows.
     Update(UpdatePlan),
 }
 
@@ -54,14 +54,14 @@ pub enum UnderPlan {
 pub struct UpdatePlan {
     /// The buffer with the rows.
     pub buffer: usize,
-    /// Rows that each core alone updates, by core.
+    /// For each core: the rows that only this core updates.
     pub own: Vec<Range<u64>>,
     /// The parameters of the transactions.
     pub parameters: TransactionParameters,
 }
 
 impl LockPlan {
-    /// The lock table, for an owner that sees its buffer at `base`.
+    /// The lock table, for an owner in whose address space the buffer begins at `base`.
     pub fn table_at(&self, base: u64) -> Table {
         let table = Table::new(base, self.parameters.buckets, self.width);
         table.expect("a plan has tables on pages that hold them")
@@ -86,13 +86,14 @@ impl LockPlan {
         }
     }
 
-    /// Longest time without an observation of the work, beside the time that memory takes.
+    /// Longest time between two observations of the work, not counting the latency of memory.
     pub fn longest_pause(&self) -> Span {
         let under = match &self.under {
             UnderPlan::Hold(own) => own.hold,
             UnderPlan::Update(update) => update.parameters.work,
         };
-        // Of a billion exponential times none is as long as thirty of the mean, but once in ten thousand runs.
+        // With a billion random intervals of exponential distribution, one is longer than thirty times the mean only in about one of ten thousand
+        // runs.
         let own = &self.parameters;
         let between = own.interval * if own.random_intervals { 30 } else { 1 };
         between + under + own.software + own.poll

@@ -1,4 +1,4 @@
-//! Planning of work under locks: owners, buffers of the locks and rows, and agreement of all work on them.
+//! Planning of work under locks: its owners, the buffers of the locks and rows, and checks that all work in the same buffers fits together.
 
 use kernel::Span;
 use locktable::{Owner, Table, Width};
@@ -16,7 +16,7 @@ use crate::workload::{Entry, Workload};
 use super::sharing::{check_accesses, check_sharing};
 use super::{LockPlan, UnderPlan, UpdatePlan};
 
-/// The keys that all work under locks has, as written.
+/// The keys that both kinds of work under locks have, as written.
 struct Locked<'a> {
     by: &'a str,
     /// The key of the buffer with the lock table, and the buffer's name.
@@ -25,7 +25,7 @@ struct Locked<'a> {
     under: UnderWritten<'a>,
 }
 
-/// Work under the locks, as written.
+/// The work that is done while a lock is held, as written.
 enum UnderWritten<'a> {
     /// No work: locks are only held.
     Hold(&'a LockParameters),
@@ -53,7 +53,7 @@ impl Planner<'_> {
         })
     }
 
-    /// Plans all work under locks of one list. Other writers of its buffers are refused.
+    /// Plans all work under locks of one list. Returns an error if other workloads write its buffers.
     fn locked<E: Entry>(
         &mut self,
         written: &[E],
@@ -81,7 +81,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The work under locks of the lists before.
+    /// The work under locks of the lists that are planned already.
     fn planned_locks(&self) -> impl Iterator<Item = &LockPlan> {
         self.workloads.iter().filter_map(|one| match one {
             Workload::Lock(plan) => Some(plan),
@@ -181,7 +181,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Gives each core rows that no other core updates: an equal share of all but the first.
+    /// Divides all rows except the first one equally among the cores. Each core alone updates its rows.
     fn deal_rows(
         &self,
         plans: &mut [LockPlan],
@@ -215,7 +215,7 @@ impl Planner<'_> {
     }
 }
 
-/// The bits of a table's buckets, for which the buffer has room.
+/// The width of a bucket in bits. Returns an error if the buffer is too small for the table.
 fn width(parameters: &LockedParameters, buffer: &BufferPlan) -> Result<Width, Wrong> {
     let width = if parameters.width == 64 {
         Width::Bits64

@@ -19,24 +19,25 @@ pub struct LockResult {
     pub by: String,
     /// The buffer with the lock table.
     pub buffer: String,
-    /// Requests that have ended, with the release of the lock.
+    /// Number of requests that have ended. A request ends with the release of its lock.
     pub count: u64,
-    /// The rate in the steady state, if the run goes on until that is known.
+    /// The rate in the steady state, if the run continues until this rate is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyState>,
-    /// Latency of the compare-and-swap that placed the owner in the queue, with the software time before the first one.
+    /// Latency of all compare-and-swaps until the owner is in the queue of the lock, including the software time before the first one.
     pub request_ns: Option<Latency>,
     /// Histogram of the request latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
     /// Latency from the beginning of each request until it holds the lock: the software time, all compare-and-swaps, and the wait.
     pub acquired_ns: Option<Latency>,
-    /// Compare-and-swaps that it took to place all requests.
+    /// Number of compare-and-swaps of all requests until they were in the queues of their locks.
     pub attempts: u64,
-    /// Requests that found the lock taken and waited for it.
+    /// Number of requests that found the lock taken and waited for it.
     pub waited: u64,
-    /// Latency from the place in the queue to the lock, of requests that waited.
+    /// Time from entering the queue until the lock is held, of requests that waited.
     pub waiting_ns: Option<Latency>,
-    /// Number of times that a lock of the table, with all who share it, had two holders, passed an owner by, or had a wrong value.
+    /// Number of times that a lock of the table had two holders, was granted out of the order of its queue, or had a wrong value. All owners that
+    /// share the table are counted together.
     pub violations: u64,
     /// Whether all requests have ended.
     pub completed: bool,
@@ -55,14 +56,14 @@ pub struct TransactionResult {
     pub locks: String,
     /// Lock granularity: "row" or "table".
     pub lock: &'static str,
-    /// Committed transactions.
+    /// Number of committed transactions.
     pub committed: u64,
     /// Committed transactions per second, from the beginning of the first to the end of the last, or in the steady state.
     pub committed_per_second: Option<f64>,
-    /// The rate in the steady state, if the run goes on until that is known.
+    /// The rate in the steady state, if the run continues until this rate is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyState>,
-    /// Transactions that found the lock taken and waited for it.
+    /// Number of transactions that found the lock taken at least once, whether or not they then waited in its queue.
     pub conflicts: u64,
     /// Latency from the beginning of each transaction to the release of its lock.
     pub latency_ns: Option<Latency>,
@@ -72,11 +73,11 @@ pub struct TransactionResult {
     pub violations: u64,
     /// Whether all transactions have committed.
     pub completed: bool,
-    /// Whether all work on the rows has ended, and the versions of the rows add up to the number of commits.
+    /// Whether all work on the rows has ended, and the sum of the version numbers of all rows is the number of commits.
     pub intact: bool,
 }
 
-/// The outcome of requests for locks alone.
+/// The result of an entry whose requests only take and release locks.
 pub(super) fn locks(locked: &LockPlan, own: &Own, seen: &Seen<'_>) -> LockResult {
     let meter: &LockMeter = seen.watchers.get();
     let (work, ended) = (meter.work(own.number), Ended::of(own, seen));
@@ -132,9 +133,9 @@ pub(super) fn transactions(
 /// Amount of work under locks that has ended.
 struct Ended {
     count: u64,
-    /// Whether all work has ended, or goes on as it should.
+    /// Whether all work has ended, or continues without errors if the run measures the steady state.
     whole: bool,
-    /// The number of owners whose work goes on, each with one transaction at most that is not committed.
+    /// The number of owners whose work continues. Each of them has at most one transaction that is not yet committed.
     open: u64,
 }
 
@@ -150,7 +151,7 @@ impl Ended {
     }
 }
 
-/// Whether the versions of the rows add up to the number of commits.
+/// Whether the sum of the version numbers of all rows is the number of commits. A transaction that is not yet committed may have written its version.
 fn is_intact(update: &UpdatePlan, seen: &Seen<'_>) -> bool {
     let sharing = seen.workloads.iter().filter(|one| match &one.workload {
         Workload::Lock(locked) => locked

@@ -1,4 +1,4 @@
-//! Work under locks that hosts and accelerators share: requests alone, and the transactions of a database.
+//! The sections `[[locks]]` and `[[transactions]]`: work under locks that hosts and accelerators share.
 
 use kernel::Span;
 use transaction::Granularity;
@@ -6,21 +6,22 @@ use transaction::Granularity;
 use crate::workload::entry;
 
 kernel::parameters! {
-    /// Work under the locks of a table in a buffer, besides its `id`, the node that does it (`by`), and its buffers.
+    /// Parameters of both kinds of work under locks, besides the `id`, the node that does the work (`by`), and the buffers.
     pub struct LockedParameters {
-        /// Buckets of the lock table, a power of two, each in a line of its own; equal for all work on the table.
+        /// Number of buckets of the lock table, a power of two; each bucket has a cache line of its own. All work on the table must have the same
+        /// number.
         buckets: u64 = 64, within 1..=1 << 30, from "our choice: 4 KiB";
-        /// Bits of a bucket: 64 are a queue of 4, 128 of 8; equal for all work on the table.
+        /// Bits of a bucket: 64 for a queue of 4 owners, 128 for a queue of 8. All work on the table must have the same width.
         width: u32 = 64, among [64, 128], from "the compare-and-swap that every processor has";
         /// Number of requests or transactions, on each core.
         count: u64 = 1000, within 1..=1_000_000_000, from "our choice";
         /// Time from the release of each lock to the next request.
         interval: Span = Span::ZERO, from "as fast as possible";
-        /// Whether `interval` is the mean of exponential times, such as think times of users, instead of each of them.
+        /// Whether intervals are random, with an exponential distribution whose mean is `interval`, such as the think times of users.
         random_intervals: bool = false, from "our choice";
-        /// Software time of each before its first compare-and-swap: the hash and the call.
+        /// Software time of each request or transaction before its first compare-and-swap: the hash and the call.
         software: Span = Span::from_ns(20), from "our choice: some 50 instructions";
-        /// Time between two looks of a waiter, and from a refusal by a full queue to the next request.
+        /// Time between two reads of a lock by an owner that waits for it, and time from a failed request to a full queue until the next request.
         poll: Span = Span::from_ns(100), within Span::from_ns(1)..=Span::from_us(1_000_000), from "our choice";
         /// Number of cores of a host that do the work at the same time.
         cores: u32 = 1, within 1..=62, from "our choice";
@@ -28,15 +29,15 @@ kernel::parameters! {
         first_core: u32 = 0, within 0..=61, from "our choice";
         /// Time of the first request or transaction.
         start: Span = Span::ZERO, from "the beginning of the run";
-        /// Whether an accelerator starts with the translations of the buffers, as far as it can keep them.
+        /// Whether an accelerator has the address translations of the buffers at the start, up to the capacity of its translation cache.
         warm_translations: bool = false, from "our choice: it asks for what it needs";
     }
 }
 
 kernel::parameters! {
-    /// Requests for locks alone.
+    /// Parameters of requests that only take and release locks.
     pub struct LockParameters {
-        /// Number of record versions, of which each request draws one; 1 for the same always.
+        /// Number of record versions. Each request locks a random one; with 1, all requests lock the same one.
         records: u64 = 1024, within 1..=1 << 62, from "our choice";
         /// Time from the grant of each lock to its release.
         hold: Span = Span::ZERO, from "our choice: the lock itself";
@@ -44,13 +45,13 @@ kernel::parameters! {
 }
 
 kernel::parameters! {
-    /// Transactions that update rows under locks.
+    /// Parameters of transactions that update rows under locks.
     pub struct TransactionParameters {
-        /// Number of rows, each a line with its current version; equal for all work on the rows.
+        /// Number of rows. Each row is a cache line with its current version. All work on the rows must have the same number.
         rows: u64 = 1024, within 2..=1 << 30, from "our choice: 64 KiB";
-        /// Lock of each transaction: "row", its own, or "table", all rows; equal for all work on the rows.
+        /// What each transaction locks: "row", the row that it updates; or "table", all rows. All work on the rows must have the same value.
         lock: Granularity = Granularity::Row, from "our choice";
-        /// Share of transactions that update the first row; the others update rows that nobody else does.
+        /// Share of transactions that update the first row. The other transactions update rows that no other core updates.
         contention: f64 = 0.0, within 0.0..=1.0, from "our choice: none";
         /// Time from the read of the current version to the write of its successor.
         work: Span = Span::from_ns(100), from "our choice";
@@ -60,9 +61,9 @@ kernel::parameters! {
 entry! {
     /// A `[[locks]]` entry.
     pub struct Locks, called "locks" {
-        /// The coherent host, or the accelerator, that makes them.
+        /// The coherent host or the accelerator that does the work.
         by: String, of "a host or an accelerator";
-        /// The buffer with the lock table, which all share who name it.
+        /// The buffer with the lock table. All entries that name the same buffer share the table.
         buffer: String, of "a [buffers.NAME]";
         ..parameters: LockedParameters, in "locks, transactions";
         ..own: LockParameters, in "locks";
@@ -72,7 +73,7 @@ entry! {
 entry! {
     /// A `[[transactions]]` entry.
     pub struct Transactions, called "transactions" {
-        /// The coherent host, or the accelerator, that makes them.
+        /// The coherent host or the accelerator that does the work.
         by: String, of "a host or an accelerator";
         /// The buffer with the rows.
         buffer: String, of "a [buffers.NAME] with the rows";

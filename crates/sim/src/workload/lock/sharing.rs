@@ -1,4 +1,4 @@
-//! Agreement of work that shares buffers with locks and rows.
+//! Checks of work under locks that shares buffers with other workloads.
 
 use transaction::AccessKind;
 
@@ -9,7 +9,7 @@ use crate::workload::access::AccessPlan;
 
 use super::{LockPlan, UnderPlan};
 
-/// Checks that work agrees with other work in the same buffers.
+/// Checks that all work under locks in the same buffers has the same tables, widths, rows and locks.
 pub(crate) fn check_sharing(
     plan: &LockPlan,
     others: &[&LockPlan],
@@ -62,7 +62,7 @@ pub(crate) fn check_sharing(
     Ok(())
 }
 
-/// Checks that nobody else writes the buffers of work.
+/// Checks that no `[[accesses]]` entry writes the buffers of this work.
 pub(crate) fn check_accesses(
     plan: &LockPlan,
     others: &[Workload],

@@ -5,7 +5,7 @@ use transaction::{Addresses, Content, Direction, Extent, Flow, Spread};
 
 use super::{Kind, Loading, Own, SourcePlan, TrafficPlan};
 
-/// Gives each source its messages.
+/// Loads into each source the flow of its messages.
 pub(super) fn load(traffic: &TrafficPlan, sources: &[SourcePlan], own: &Own, to: &mut Loading<'_>) {
     let pattern = to.plan.pattern(own.number);
     for (source, id) in sources.iter().zip(own.flows()) {

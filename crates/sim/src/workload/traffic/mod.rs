@@ -1,5 +1,5 @@
-//! Open-loop workloads: each node of a network, or each processor at a controller, offers messages to others at a rate that does not depend
-//! on what arrives.
+//! Open-loop workloads: each node of a network, or each processor at a controller, offers messages to others at a rate that does not depend on
+//! arrivals.
 
 mod load;
 mod offer;
@@ -34,7 +34,7 @@ pub struct TrafficPlan {
     pub network: String,
     /// Payload bytes that each source offers per second.
     pub load: u64,
-    /// Duration of the offers.
+    /// Time for which messages are offered.
     pub duration: Span,
     /// Arrival process of messages.
     pub arrivals: Arrivals,
@@ -47,7 +47,7 @@ pub struct TrafficPlan {
 /// The nodes or processors that send.
 #[derive(Clone, Debug)]
 pub enum Sources {
-    /// Nodes of a network, by their number in it.
+    /// Nodes of a network, by their numbers in the network.
     Network(Vec<SourcePlan>),
     /// Processors of a controller, in the order of their ports.
     Controller(Vec<OfferSource>),
@@ -58,14 +58,14 @@ pub enum Sources {
 pub struct SourcePlan {
     /// The node that makes the requests.
     pub node: usize,
-    /// First addresses of the targets, of which each request draws one.
+    /// The addresses of the possible targets. Each request selects one at random.
     pub targets: Arc<[u64]>,
-    /// Favoured target, which is drawn more often, and its probability.
+    /// The address of a target that is selected more often than the others, and its additional probability.
     pub favoured: Option<(u64, f64)>,
 }
 
 impl TrafficPlan {
-    /// The end of the offers.
+    /// The time until which messages are offered.
     fn until(&self) -> Time {
         self.start() + self.duration
     }

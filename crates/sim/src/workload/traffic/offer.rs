@@ -1,4 +1,4 @@
-//! Open-loop workloads of controllers: every processor offers PUTs to others.
+//! Open-loop workloads of controllers: every processor sends PUTs to others at a given rate.
 
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ pub struct OfferSource {
     pub nic: usize,
     /// The queue pair that sends and receives.
     pub pair: QueuePairPlace,
-    /// Address of the messages to send.
+    /// Address that sent messages are read from.
     pub source: u64,
-    /// Address for received messages.
+    /// Address that received messages are written to.
     pub target: u64,
-    /// Numbers of the parts that receive, of which each message draws one.
+    /// Numbers of the possible receivers among the parts. Each message selects one at random.
     pub to: Arc<[u64]>,
-    /// Favoured part, which is drawn more often, and its probability.
+    /// The receiver that is selected more often than the others, and its additional probability.
     pub favoured: Option<(u64, f64)>,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn load(
 }
 
 impl Planner<'_> {
-    /// Plans the workloads of controllers, below all flows.
+    /// Plans the workloads of controllers. All flows are planned before.
     pub(super) fn offers(&mut self) -> Result<(), ScenarioError> {
         for traffic in &self.written.traffic {
             if let Some(controller) = controller_of(self.controllers, traffic) {
@@ -185,5 +185,5 @@ impl Planner<'_> {
     }
 }
 
-/// The key of all queue pairs of a workload.
+/// The key of all queue pairs of open-loop workloads.
 const OFFERS: u16 = 0x0ffe;

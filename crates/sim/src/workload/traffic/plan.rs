@@ -43,7 +43,7 @@ impl Planner<'_> {
     }
 }
 
-/// The controller of a workload, if it is not one of a network.
+/// The controller that an open-loop workload names; `None` if it names a network or a router.
 pub(super) fn controller_of(controllers: &[ControllerPlan], traffic: &Traffic) -> Option<usize> {
     let name = &traffic.network.value;
     controllers.iter().position(|one| one.name == *name)
@@ -90,7 +90,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// The plan of the workload; a trial of a Bernoulli process takes a `cycle`.
+    /// The plan of the workload. A Bernoulli process makes one trial in each `cycle`.
     pub(super) fn plan(
         &self,
         network: &str,
@@ -125,7 +125,7 @@ impl<'a> Written<'a> {
         })
     }
 
-    /// The favoured one of `count` nodes or processors, and its share of the messages.
+    /// The hot node among `count` nodes or processors, and its additional share of the messages; `None` for patterns without a hot node.
     pub(super) fn hot_node(
         &self,
         count: usize,
@@ -270,7 +270,7 @@ impl Written<'_> {
         Ok(sources)
     }
 
-    /// The receiving port of each node.
+    /// For each node: the port of its router at which messages leave the network.
     fn ports(&self, networks: &mut Networks, network: usize) -> Result<Vec<u8>, ScenarioError> {
         let plan = &mut networks.all[network];
         let mut ports = Vec::with_capacity(plan.routers.len());
@@ -290,7 +290,7 @@ impl Written<'_> {
         Ok(ports)
     }
 
-    /// The only node that a node sends to.
+    /// The node that the node `number` sends to, for patterns in which each node has only one destination.
     fn partner(&self, sides: Option<&Sides>, number: usize) -> Result<usize, ScenarioError> {
         let Some(sides) = sides else {
             let message = "this network has no coordinates; write \"uniform\" or \"hot-spot\", or a [networks.NAME] with a size";

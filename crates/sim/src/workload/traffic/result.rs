@@ -20,16 +20,18 @@ pub struct TrafficResult {
     pub nodes: usize,
     /// Payload bytes that each node offered per second.
     pub offered_bytes_per_second: f64,
-    /// Mean payload bytes per node that arrived per second: within `[measure]`, in the steady state, or else while they were offered or arrived.
+    /// Mean payload bytes per node that arrived per second: in the window of `[measure]`, or in the steady state, or otherwise over the time in which
+    /// messages were offered or arrived.
     pub accepted_bytes_per_second: Option<f64>,
-    /// The rate of all nodes together in the steady state, if the run goes on until that is known.
+    /// The rate of all nodes together in the steady state, if the run continues until this rate is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyState>,
-    /// Payload bytes per second of the node with the least, and of the one with the most.
+    /// Payload bytes per second of the node with the lowest rate, and of the node with the highest rate.
     pub node_bytes_per_second: Option<(f64, f64)>,
-    /// Jain's fairness index over the nodes: 1 where all have the same.
+    /// Jain's fairness index over the nodes: 1 if all nodes have the same rate.
     pub fairness: Option<f64>,
-    /// Latency from the time a message was due to its last byte at its target; of messages due within `[measure]`, if it is written.
+    /// Latency from the time at which a message was due until its last byte is at its target. If the scenario has `[measure]`, only messages that
+    /// were due in its window are counted.
     pub latency_ns: Option<Latency>,
     /// Bytes that arrived.
     pub bytes: u64,
@@ -39,7 +41,7 @@ pub struct TrafficResult {
     pub intact: bool,
 }
 
-/// The outcome of the load that all sources have offered.
+/// The result of an open-loop workload, over all its sources.
 pub(super) fn of(traffic: &TrafficPlan, own: &Own, seen: &Seen<'_>) -> TrafficResult {
     let meter = seen.meter;
     let meters = || seen.meters(own);
@@ -51,7 +53,7 @@ pub(super) fn of(traffic: &TrafficPlan, own: &Own, seen: &Seen<'_>) -> TrafficRe
     let first = arrived().map(|(first, _)| first).min();
     let last = arrived().map(|(_, last)| last).max();
     let arriving = first.zip(last).map(|(first, last)| last.since(first));
-    // What a full network still held when the last message was offered took its time, too.
+    // Messages that were still in the network when the last message was offered arrive later. This time is included.
     let under_way = arriving.unwrap_or_default().max(traffic.duration);
     let span = meter
         .window()

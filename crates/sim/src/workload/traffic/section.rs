@@ -7,13 +7,13 @@ use crate::workload::entry;
 kernel::choices! {
     /// The choice of destinations for the messages of a workload.
     pub enum TrafficPattern {
-        /// Any node, all equally often.
+        /// Any node, all with the same probability.
         Uniform = "uniform",
-        /// The node with the first two coordinates exchanged.
+        /// The node whose first two coordinates are those of the sender, exchanged.
         Transpose = "transpose",
         /// One node more often than the others.
         HotSpot = "hot-spot",
-        /// The next node up in the first dimension.
+        /// The next node in the first dimension, in the direction of increasing coordinates.
         Neighbour = "neighbour",
         /// The node half-way around each dimension.
         Tornado = "tornado",
@@ -21,7 +21,7 @@ kernel::choices! {
 }
 
 kernel::choices! {
-    /// The ends of a workload: the routers' user logic, or the hosts.
+    /// The senders or receivers of a workload: the routers' user logic, or the hosts.
     pub enum Side {
         /// The user logic of the routers.
         Routers = "routers",
@@ -57,7 +57,7 @@ kernel::parameters! {
         from: Side = Side::Hosts, from "one PCI Express port feeds a router";
         /// Receivers: the user logic of the "routers", or the memory of the "hosts".
         to: Side = Side::Hosts, from "as it came";
-        /// The node that a hot spot favours, by its number in the network.
+        /// The hot node of the pattern "hot-spot", by its number in the network.
         hot_node: u32 = 0, from "our choice: the first";
         /// Share of the messages that go to the hot node in addition to its uniform share.
         hot_share: f64 = 0.2, within 0.0..=1.0, from "our choice";
@@ -69,9 +69,9 @@ kernel::parameters! {
 }
 
 entry! {
-    /// One `[[traffic]]` entry; any router of a network can stand for the network.
+    /// One `[[traffic]]` entry. The name of any router of a network can be written for the network.
     pub struct Traffic, called "traffic" {
-        /// The network whose nodes send, or a router in it; or the controller whose nic devices do.
+        /// The network whose nodes send, or any router of this network; or the controller whose nic devices send.
         network: String, of "one under [networks]";
         ..parameters: TrafficParameters, in "traffic";
     }

@@ -1,11 +1,11 @@
-//! Open-loop workloads as the tree of a plan shows them.
+//! Descriptions of open-loop workloads in the tree of a plan.
 
 use serde_json::{Value, json};
 
 use super::TrafficPlan;
 use super::section::TrafficPattern;
 
-/// The workload as a tree shows it.
+/// The description of the workload in the tree of a plan.
 pub(super) fn of(traffic: &TrafficPlan) -> Value {
     let parameters = &traffic.parameters;
     let is_hot = parameters.pattern == TrafficPattern::HotSpot;

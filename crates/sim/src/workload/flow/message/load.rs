@@ -13,7 +13,7 @@ use crate::workload::{Kind, Loading, Own};
 
 use super::MessagePlan;
 
-/// Writes the payload of messages to its source, and opens the queue pairs at both ends.
+/// Before the run, writes the payload of messages into the memory that it is read from, and opens the queue pairs at both ends.
 pub(in crate::workload) fn prepare(
     flow: &FlowPlan,
     messages: &MessagePlan,
@@ -46,7 +46,7 @@ pub(crate) fn open(plan: &FabricPlan, node: usize, place: &QueuePairPlace, model
     }
 }
 
-/// Gives the messages to the programs at their ends.
+/// Starts the host program that sends the messages and, if their arrival is measured, the host program that detects it.
 pub(in crate::workload) fn load(
     flow: &FlowPlan,
     planned: &MessagePlan,

@@ -16,14 +16,14 @@ use crate::workload::planner::Planner;
 
 use super::MessagePlan;
 
-/// Maximum bytes of a PUT or GET: 255 items of 2 MiB fit a descriptor, and this is far below.
+/// Maximum bytes of a PUT or GET. A descriptor holds 255 items of 2 MiB, which is much more.
 const LARGEST: u64 = 128 << 20;
 
 /// Default number of outstanding messages.
 const OUTSTANDING: u32 = 8;
 
 impl Planner<'_> {
-    /// Plans a flow between network interface controllers; nothing for any other flow.
+    /// Plans a flow between network interface controllers; returns `None` for any other flow.
     pub(crate) fn message_flow(
         &mut self,
         flow: &Flow,
@@ -72,7 +72,8 @@ impl Planner<'_> {
         let parameters = &flow.parameters;
         let outstanding = parameters.outstanding.unwrap_or(OUTSTANDING);
         let from_pair = self.queue_pair(flow, from, (function, outstanding), key)?;
-        // Functions have owners, and those of one number are likely to be of one: one that is there and free is taken.
+        // The receiver uses the function with the same number as the sender's, if this function exists and has a free queue pair: functions with the
+        // same number probably have the same owner.
         let alike = from_pair.id.function();
         let alike = self.nodes[to].doorbells(alike).map(|_| alike);
         let has_alike = alike.filter(|function| self.pairs.of(to, *function).count() < PAIRS);
@@ -177,7 +178,7 @@ impl Planner<'_> {
         Ok(primitive)
     }
 
-    /// Refuses keys that mean nothing to messages.
+    /// Returns an error if the flow has keys that do not apply to messages.
     fn check_keys(&self, flow: &Flow) -> Result<(), ScenarioError> {
         for key in ["offset", "carries", "after"].iter().chain(&PLACE_KEYS) {
             if flow.lines.has(key) {
@@ -249,7 +250,7 @@ impl Planner<'_> {
         Ok(window - window % size)
     }
 
-    /// A queue pair of `node` that no flow uses, of `function` if one is given.
+    /// Allocates an unused queue pair of `node`; if `function` is given, one of this function.
     fn queue_pair(
         &mut self,
         flow: &Flow,
@@ -287,7 +288,7 @@ impl Planner<'_> {
         Ok(place(id, &self.nodes[node], area, key))
     }
 
-    /// The address of `size` unused bytes of a host's memory.
+    /// Allocates `size` bytes of a host's memory and returns their address.
     fn buffer(&mut self, flow: &Flow, host: usize, size: u64) -> Result<u64, ScenarioError> {
         let memory = self.nodes[host].memory;
         let place =
@@ -316,7 +317,7 @@ pub(crate) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> Que
     }
 }
 
-/// Default bytes of a message, where no amount is written either.
+/// Default bytes of a message, if the flow has neither a message size nor an amount.
 const DEFAULT_SIZE: u64 = 2048;
 
 /// Base of the keys, which differ from flow to flow.
