@@ -35,7 +35,7 @@ impl Region {
     }
 }
 
-/// Checks that `node` has no more virtual functions than its model allows, that BAR 0 of each function has a valid size, and that its MSI-X table has a place.
+/// Checks that `node` has no more virtual functions than its model allows, that BAR 0 of each function has a valid size, and that the MSI-X table of each function fits into its BAR.
 pub(crate) fn check_bar(node: &Node) -> Result<(), Wrong> {
     let NodeKind::Device(endpoint, device) = &node.kind else {
         return Ok(());
@@ -76,7 +76,7 @@ pub(crate) fn check_bar(node: &Node) -> Result<(), Wrong> {
     check_table(node, endpoint, device)
 }
 
-/// Checks that the MSI-X table of each function of `node` has entries for all interrupts, and a place in its BAR.
+/// Checks that the MSI-X table of each function of `node` has entries for all interrupts, and fits into its BAR.
 fn check_table(
     node: &Node,
     endpoint: &EndpointParameters,
@@ -107,7 +107,8 @@ fn check_table(
         return Err(("msix_vectors", message));
     }
     let mut bars = device.parameters().bars(endpoint, None);
-    // The window of a router or a network interface controller, whose size is not known yet.
+    // A router or a network interface controller has its window at BAR 2. The size of the window is not known yet; any size is sufficient for this
+    // check.
     if device.properties().joins_hosts {
         bars.push(Bar {
             index: 2,
@@ -171,7 +172,7 @@ const LARGEST_BAR: u64 = 1 << 40;
 /// The largest naturally aligned BAR that fits below 4 GiB beside memory.
 const LARGEST_32_BIT_BAR: u64 = 512 << 20;
 
-/// `bytes` with its unit, as scenarios write it.
+/// Returns `bytes` with a unit, in the notation of scenarios.
 pub fn show(bytes: u64) -> String {
     kernel::Quantity::show(&Bytes(bytes))
 }

@@ -1,4 +1,4 @@
-//! The address mappings of a host, for the requests from below whose addresses it translates.
+//! The address mappings of a host, for requests from below whose addresses its IOMMU translates.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub struct AddressMaps {
 }
 
 impl AddressMaps {
-    /// Whether the host translates no addresses by these mappings.
+    /// Whether there are no mappings, so that the host does not translate addresses of requests from below.
     pub fn is_empty(&self) -> bool {
         self.of_functions.is_none() && self.of_processes.is_empty()
     }

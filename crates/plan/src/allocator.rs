@@ -1,11 +1,11 @@
-//! The allocation of memory to what a fabric has in it.
+//! The allocation of host memory to buffers and page tables.
 
 use crate::scenario::FabricScenario;
 
 use super::claims::Claims;
 use super::node::NodePlan;
 
-/// Allocates memory of nodes: the methods for each use are in the file of that use.
+/// Allocates memory of nodes. The methods for buffers and for page tables are in the files of these.
 pub(crate) struct Allocator<'a> {
     pub(crate) scenario: &'a FabricScenario,
     pub(crate) nodes: &'a [NodePlan],

@@ -8,7 +8,7 @@ use super::controllers::{CablePlan, Controllers};
 use super::topology::Topology;
 
 impl Controllers {
-    /// Adds a cable between two controllers.
+    /// Adds a cable between two controllers, and gives it the next port of each.
     pub(crate) fn lay(
         &mut self,
         scenario: &FabricScenario,
@@ -120,7 +120,8 @@ impl Controllers {
         Ok(())
     }
 
-    /// Checks that joined controllers agree on the address space and on a separate channel for GETs.
+    /// Checks that controllers with a cable between them have the same size of processor address space, and that both or neither have a separate
+    /// channel for GETs.
     fn check_spaces(&self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         for cable in &self.cables {
             let [(one, _), (other, _)] = cable.ends;

@@ -1,4 +1,4 @@
-//! The virtual channels of every port: its capability, what firmware sets in it, and the checks of the keys behind both.
+//! The virtual channels of every port: the Virtual Channel capability, the values that firmware writes into it, and checks of the keys for both.
 
 use fabric::PeerToPeer;
 use host::firmware::{ChannelSetting, Setting};
@@ -13,8 +13,8 @@ use crate::scenario::{
 
 use super::tree::Tree;
 
-/// The virtual channels of a port of `node` at `link`; none for a port without the capability. The node has `below` links below it;
-/// `lower` is the node below the port, or the node itself for its upstream port.
+/// The Virtual Channel capability of a port of `node` at `link`; `None` for a port without it. `lower` is the node below the port, or `node` itself
+/// for its upstream port. The node has `below` links below it.
 pub(crate) fn capability(
     node: &Node,
     lower: &Node,
@@ -39,7 +39,7 @@ pub(crate) fn capability(
     })
 }
 
-/// The arbitration among ports, with its table, of the port of `node` above `lower`, or of its upstream port if that is `node` itself.
+/// The port arbitration and its table at one port of `node`: at the port above `lower`, or at the upstream port if `lower` is `node` itself.
 fn port_arbitration<'n>(
     node: &'n Node,
     lower: &'n Node,
@@ -58,7 +58,7 @@ fn low_priority(node: &Node) -> u32 {
     node.port.low_priority_vcs.unwrap_or(extended).min(extended)
 }
 
-/// The settings of the channels of `node`, whose `functions` are as firmware has enumerated them.
+/// The register settings for the virtual channels of `node`. `functions` are its functions after enumeration.
 pub(crate) fn settings(
     scenario: &FabricScenario,
     tree: &Tree,
@@ -126,7 +126,7 @@ fn port_settings(
     settings
 }
 
-/// The registers of a table whose entries have `bits` bits.
+/// The register values of a table of phases, in which each entry has `bits` bits.
 fn dwords(phases: &[u8], bits: u32) -> Vec<u32> {
     let dword = |phases: &[u8]| {
         let places = (0..).step_by(bits as usize).zip(phases);
@@ -224,10 +224,10 @@ fn check_vc_arbitration(node: &Node) -> Result<(), Wrong> {
     }
 }
 
-/// The keys of the arbitration among ports at all ports of a node, and of its table.
+/// The keys of the port arbitration at all ports of a node, and of its table.
 const KEYS: [&str; 2] = ["port_arbitration", "port_arbitration_table"];
 
-/// The keys of the arbitration among ports at the port above a node, and of its table.
+/// The keys of the port arbitration at the port above a node, and of its table.
 const KEYS_ABOVE: [&str; 2] = ["port_arbitration_above", "port_arbitration_table_above"];
 
 fn check_no_port_above(node: &Node) -> Result<(), Wrong> {
@@ -280,7 +280,7 @@ fn check_port_arbitration(
     Ok(())
 }
 
-/// Checks that a table has the number of phases that its arbitration has, and that there is one where it has phases.
+/// Checks that the number of phases in a table is the number that its arbitration needs, and that an arbitration with phases has a table.
 fn check_table(
     key: &'static str,
     table_key: &'static str,

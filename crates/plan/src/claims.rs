@@ -1,4 +1,4 @@
-//! Allocated bytes of memories and devices: buffers, flows and messages from the start, drivers' lists from the end.
+//! Allocated bytes of memories and devices. Buffers, flows and messages are allocated from the start of a memory; the lists of drivers from its end.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Empty allocations for this many nodes.
+    /// Creates the state without allocations for a number of `nodes`.
     pub(crate) fn new(nodes: usize) -> Self {
         Claims {
             used: vec![0; nodes],
@@ -37,7 +37,7 @@ impl Claims {
         (memory.base + self.used[node]).next_multiple_of(alignment)
     }
 
-    /// Allocates everything of `node` up to `end`.
+    /// Allocates all bytes of `node` up to `end`.
     pub(crate) fn take_to(&mut self, node: usize, end: u64) {
         self.used[node] = end;
     }
@@ -69,7 +69,7 @@ impl Claims {
         Some(free)
     }
 
-    /// The first page of `node` from `from` on with `size` bytes after it that no flow to a single socket has.
+    /// The first page at or after `from` at which `size` bytes begin that are not allocated to a flow to a single socket.
     fn first_free(&self, node: usize, from: u64, size: u64) -> u64 {
         let mut free = from.next_multiple_of(PAGE);
         while let Some(end) = self.end_of_other(node, &(free..free.saturating_add(size))) {
@@ -78,7 +78,7 @@ impl Claims {
         free
     }
 
-    /// The end of a range that a flow to a single socket of `node` has, and that overlaps `wanted`.
+    /// The end of a range that is allocated to a flow to a single socket of `node` and overlaps `wanted`; `None` if there is no such range.
     fn end_of_other(&self, node: usize, wanted: &Range<u64>) -> Option<u64> {
         let overlaps = |range: &Range<u64>| range.start < wanted.end && wanted.start < range.end;
         let mut others = self.of_sockets.iter();
@@ -86,8 +86,8 @@ impl Claims {
         found.map(|(_, range)| range.end)
     }
 
-    /// Allocates `size` bytes for a driver's list and returns their offset in the memory `region` of the host `node`. Lists lie on
-    /// pages at the end of memory, where no buffer is unless a scenario puts one there.
+    /// Allocates `size` bytes for a driver's list and returns their offset in the memory `region` of the host `node`. Lists occupy whole pages at the
+    /// end of memory, where no buffer is unless the scenario places one there.
     pub fn keep_list(&mut self, node: usize, region: Region, size: u64) -> Option<u64> {
         self.lists[node] += size.next_multiple_of(PAGE);
         let at = (region.size - region.size % PAGE).checked_sub(self.lists[node])?;
@@ -104,7 +104,7 @@ impl Claims {
             if *place != node || range.end <= first || range.start >= end {
                 continue;
             }
-            // The larger part, before or after the range, is left.
+            // The free region is on one side of the range: the larger part, before or after it, remains.
             if range.start.saturating_sub(first) > end.saturating_sub(range.end) {
                 end = range.start;
             } else {

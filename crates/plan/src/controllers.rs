@@ -1,4 +1,4 @@
-//! Controllers: which network interface controller is at which port, and the number of each processor.
+//! Controllers: the network interface controller at each port, and the number of each processor.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,8 @@ pub struct ControllerPlan {
     pub routes: Arc<[Option<u8>]>,
     /// The lowest number among the controllers that cables join, this one included.
     pub group: usize,
-    /// The largest packet that fits every buffer on its way through the joined controllers, in bytes of data.
+    /// The largest packet, in bytes of data, that fits into every buffer for messages of this controller and of all controllers that cables join to
+    /// it.
     pub largest: u32,
 }
 
@@ -112,7 +113,7 @@ impl Controllers {
         check_names(scenario)?;
         check_spaces(scenario)?;
         let mut numbers = written_numbers(scenario)?;
-        // The ports of I/O ports follow those of network interface controllers.
+        // Network interface controllers get their port numbers first. I/O ports get the numbers after them.
         for (index, node) in scenario.nodes.iter().enumerate() {
             if nic(node).is_some() {
                 check_nic(scenario, node)?;
@@ -173,7 +174,8 @@ impl Controllers {
     }
 }
 
-/// The controller and the processor number of a node that belongs to a controller, as far as the scenario writes them.
+/// The controller and the processor number that the scenario writes for a node, each optional; `None` for a node that does not belong to a
+/// controller.
 fn membership(node: &Node) -> Option<(Option<&String>, Option<u32>)> {
     match &node.kind {
         NodeKind::IoPort(port) => Some((port.controller.as_ref(), port.processor)),
@@ -276,7 +278,7 @@ fn find(
     }
 }
 
-/// Checks that a network interface controller and its crossbar have one clock, as they share a bus.
+/// Checks that a network interface controller and its crossbar have the same clock frequency, because they share a bus.
 fn check_clock(
     scenario: &FabricScenario,
     node: &Node,

@@ -22,7 +22,7 @@ pub struct FabricPlan {
     pub seed: u64,
     /// The part of the run in which steady rates are measured.
     pub measure: Option<(Time, Time)>,
-    /// The limit of a run in which all flows go on until the steady rate of each is known.
+    /// The time limit of a run in the steady state, in which all flows continue until the steady rate of each is known.
     pub steady: Option<Span>,
     /// Hosts, then I/O ports, then switches, then devices, each as written.
     pub nodes: Vec<NodePlan>,
@@ -42,9 +42,9 @@ pub struct FabricPlan {
     pub buffers: Vec<BufferPlan>,
     /// The page tables of each node; only a host with devices that use virtual addresses has them.
     pub page_tables: Vec<Option<Region>>,
-    /// The mappings of each host, for the requests from below whose addresses it translates.
+    /// The address mappings of each host, for requests from below whose addresses its IOMMU translates.
     pub identities: Vec<AddressMaps>,
-    /// The memory of each host that no flow uses.
+    /// The part of each host's memory that is not allocated.
     pub spare: Vec<Option<Region>>,
     /// Warnings, each as `FILE:LINE: problem; safe alternative`.
     pub warnings: Vec<String>,
@@ -56,13 +56,14 @@ impl FabricPlan {
         Pattern::new(self.seed, number)
     }
 
-    /// The address at which a window of `from` to the address space of another host, `to`, begins, and the controller between.
+    /// The address in the tree of `from` at which a window to the address space of the host `to` begins, and the controller that the window belongs
+    /// to.
     pub fn window(&self, from: usize, to: usize) -> Option<(u64, usize)> {
         let attached = Attached::of(&self.nodes);
         window(&self.nodes, &attached, &self.controllers, from, to)
     }
 
-    /// The node above `node`, and the position of the port to it among that node's ports.
+    /// The node above `node`, and the index among its ports of the port that leads to `node`.
     pub fn port_above(&self, node: usize) -> Option<(&NodePlan, usize)> {
         let link = self.nodes[node].upstream?;
         let above = &self.nodes[self.links[link].upstream.0];
@@ -97,11 +98,11 @@ pub struct IoPortPlan {
     pub endpoint: usize,
     /// The hosts that own the endpoint's functions, by function number.
     pub owners: Vec<usize>,
-    /// The endpoint's functions and their owners, as the I/O port is configured with them.
+    /// The endpoint's functions and their owners, in the form in which the model of the I/O port needs them.
     pub owned: Vec<Owned>,
 }
 
-/// The network interface controllers in each tree, by its root, in the order of their nodes.
+/// The network interface controllers in each tree, by the root of the tree and in the order of their nodes.
 pub struct Attached(BTreeMap<usize, Vec<(usize, Attachment)>>);
 
 impl Attached {
@@ -121,8 +122,8 @@ impl Attached {
     }
 }
 
-/// The address in the tree of `from` at which the addresses of the tree of `to` begin, and the controller of `from` that leads
-/// there: by network interface controllers of one controller, or of joined ones.
+/// The address in the tree of `from` at which the addresses of the tree of `to` begin, and the controller through which `from` reaches them. `None`
+/// if no network interface controllers of both trees are at one controller or at joined ones.
 pub fn window(
     nodes: &[NodePlan],
     attached: &Attached,

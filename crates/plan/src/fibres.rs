@@ -1,4 +1,4 @@
-//! Fibres and the router ports that they join: fibres of generated networks, and fibres that the scenario writes one by one.
+//! Fibres and the router ports at their ends: fibres of generated networks, and fibres that the scenario writes one by one.
 
 use kernel::{Bytes, Parameters, Quantity};
 use link::optical::{FlowControl, MOST_CYCLES, OpticalParameters};
@@ -70,7 +70,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Adds the fibres of a generated network: port 2d leads up dimension d, port 2d + 1 leads down.
+    /// Adds the fibres of a generated network. Port 2d leads to the next node in dimension d, port 2d + 1 to the previous one.
     pub(crate) fn generate(&mut self, network: &Network) -> Result<(), ScenarioError> {
         let sides = &network.parameters.size;
         let first = network.routers.start;
@@ -131,7 +131,7 @@ impl Builder<'_> {
                 return Err(error("routing", message));
             }
         }
-        // Around a ring of three the way is one hop: nothing waits for the next fibre of the ring.
+        // In a ring of three nodes, each path has one hop, so that no packet waits for a second fibre of the ring.
         let long = parameters.size.0.iter().any(|side| *side > 3);
         let mut warnings = Vec::new();
         if wraps && long && (!parameters.dateline || channels < 2) {
@@ -185,7 +185,7 @@ impl Builder<'_> {
         Err(self.scenario.error(name.line, format!("{what}; {advice}")))
     }
 
-    /// Adds a fibre that the scenario writes, or changes a generated one.
+    /// Handles a fibre that the scenario writes: adds a new fibre, or changes the parameters of a generated one.
     pub(crate) fn join(&mut self, fibre: &Fibre) -> Result<(), ScenarioError> {
         let nodes = [self.find(&fibre.from.0)?, self.find(&fibre.to.0)?];
         if nodes[0] == nodes[1] {
@@ -213,7 +213,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Changes the parameters of the fibres between two routers of a generated network.
+    /// Changes the parameters of the fibres between two routers of a generated network, as the scenario writes.
     pub(crate) fn describe(
         &mut self,
         fibre: &Fibre,

@@ -22,7 +22,7 @@ pub(crate) struct Firmware<'a> {
 }
 
 impl Firmware<'_> {
-    /// Enumerates the tree of `host`; returns the vectors of its functions with MSI-X.
+    /// Enumerates the tree of `host`. Returns the interrupt vectors that were assigned to its functions with MSI-X.
     pub(crate) fn enumerate(&mut self, host: usize) -> Result<Vec<AssignedVectors>, ScenarioError> {
         let done = Coroutine::new(enumerate).run(|access| self.access(host, &access));
         done.map_err(|error| self.error(host, error))
@@ -49,7 +49,7 @@ impl Firmware<'_> {
         l0s.chain(l1.map(|id| (id, Setting::EnterL1))).collect()
     }
 
-    /// The ports of `node` at links of which both ends support a state.
+    /// The ports of `node` whose link supports a power state at both ends.
     fn supporting_ports(
         &self,
         node: usize,
@@ -67,7 +67,7 @@ impl Firmware<'_> {
             .map(|(place, _)| functions.id_of(place))
     }
 
-    /// The settings of `node` that replace choices of the firmware, including Access Control Services.
+    /// All register settings of `node` that the scenario requests beyond the choices of the firmware, including Access Control Services.
     fn settings(&self, node: usize) -> Vec<(FunctionId, Setting)> {
         let functions = &self.functions[node];
         let mut settings = settings(&self.scenario.nodes[node], functions);
@@ -192,7 +192,7 @@ impl Firmware<'_> {
         self.scenario.error(line, message)
     }
 
-    /// The node of `function`; for a port, the node below the port.
+    /// The node that an error about `function` is reported for. If the function is a port, this is the node below the port.
     fn needing(&self, host: usize, function: FunctionId) -> &Node {
         let access = ConfigAccess {
             target: function,
@@ -215,14 +215,15 @@ fn largest_bar(node: &Node) -> &'static str {
     }
 }
 
-/// The IDs of all functions but virtual ones, which follow their physical function.
+/// The IDs of all functions except virtual functions, whose settings follow their physical function.
 fn physical(functions: &Functions) -> impl Iterator<Item = FunctionId> {
     let is_virtual = |place: &FunctionPlace| matches!(place, FunctionPlace::Virtual(_));
     let places = functions.places().filter(move |place| !is_virtual(place));
     places.map(|place| functions.id_of(place))
 }
 
-/// The settings of `node` that replace choices of the firmware. Virtual functions follow their physical function.
+/// The register settings from the keys of `node` that replace choices of the firmware. Virtual functions have the settings of their physical
+/// function.
 fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
     let own = &node.settings;
     let timeout = completion_timeout(&node.kind).filter(|time| *time != USUAL_TIMEOUT);
@@ -234,7 +235,7 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
         NodeKind::Device(endpoint, _) => Some(endpoint.max_read_request.0 as u32),
         NodeKind::Host(..) | NodeKind::Switch(_) | NodeKind::IoPort(_) => None,
     };
-    // Only what differs from the choices of the firmware.
+    // The list contains only the settings that differ from the choices of the firmware.
     let settings = [
         own.max_payload
             .map(|size| Setting::MaxPayload(size.0 as u32)),
@@ -256,7 +257,7 @@ fn settings(node: &Node, functions: &Functions) -> Vec<(FunctionId, Setting)> {
     settings.flat_map(of_all).collect()
 }
 
-/// The completion timeout of a node's requests, if the scenario sets one.
+/// The completion timeout of a node's requests; `None` for a switch, which makes no requests.
 fn completion_timeout(node: &NodeKind) -> Option<Span> {
     match node {
         NodeKind::Host(host, _) => Some(host.completion_timeout),
@@ -269,7 +270,7 @@ fn completion_timeout(node: &NodeKind) -> Option<Span> {
 /// The default of completion timeouts, which is in the default range of Device Control 2.
 const USUAL_TIMEOUT: Span = Span::from_us(10_000);
 
-/// Access Control Services of the downstream ports of a node, and whether the scenario sets them.
+/// The Access Control Services that the downstream ports of a node have, and whether the scenario enables each.
 fn access_services(node: &NodeKind) -> Vec<(AccessService, bool)> {
     match node {
         NodeKind::Host(host, _) => vec![

@@ -14,7 +14,7 @@ use super::channels;
 use super::network::{Networks, router};
 use super::tree::{Child, Tree};
 
-/// The functions of the node `index`; `window` is the BAR through which the node reaches others of its network.
+/// The functions of the node `index`. `window` is the BAR through which a router or network interface controller gives access to other hosts.
 pub(crate) fn functions(
     scenario: &FabricScenario,
     tree: &Tree,
@@ -28,7 +28,7 @@ pub(crate) fn functions(
             let below = &scenario.nodes[child.node];
             let mut space = bridge(node, kind, code, (below, below), child.port, children);
             if below.settings.slot != Slot::Fixed {
-                // Our choice: the number of the node, which no other slot of the fabric has.
+                // The slot number is our choice: the number of the node below, which is unique in the fabric.
                 let number = child.node as u16 & 0x1fff;
                 space.make_slot(number, below.settings.slot == Slot::Surprise);
             }
@@ -69,7 +69,7 @@ pub(crate) fn functions(
                 bars,
                 msi_vectors,
                 express: express(node, PortType::Endpoint, (node, above), 0, 0),
-                // The ID after that of the physical function, as several makers have it.
+                // Virtual functions have the device ID of the physical function plus one, as devices of several makers do.
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
                 address_translation: device.address_translation,
                 address_spaces: endpoint.address_spaces(),
@@ -78,7 +78,7 @@ pub(crate) fn functions(
     }
 }
 
-/// The BARs of a device; `window` is the BAR through which it reaches others of its network.
+/// The BARs of a device. `window` is the BAR through which a router or network interface controller gives access to other hosts.
 pub(crate) fn bars(
     endpoint: &EndpointParameters,
     device: &DeviceParameters,
@@ -89,7 +89,7 @@ pub(crate) fn bars(
     bars
 }
 
-/// The BAR through which the router or network interface controller at `index` reaches others; none for other nodes.
+/// The BAR through which the router or network interface controller at `index` gives access to other hosts; `None` for other nodes.
 pub(crate) fn window(
     scenario: &FabricScenario,
     networks: &Networks,
@@ -104,7 +104,7 @@ pub(crate) fn window(
     own.map(ControllerPlan::window)
 }
 
-/// The configuration space of a port of `node`, whose link is described at [`express`].
+/// The configuration space of a port of `node`. [`express`] describes the meaning of `link`.
 fn bridge(
     node: &Node,
     port: PortType,
@@ -119,7 +119,8 @@ fn bridge(
     })
 }
 
-/// A port of `node`. Its link is the one above `below`, which is `node` itself for an upstream port, and has `far` at the other end.
+/// The PCI Express capability of a port of `node`. Its link is the link above the node `below`, which is `node` itself for an upstream port; `far` is
+/// the node at the other end of the link.
 fn express(
     node: &Node,
     port: PortType,
@@ -173,7 +174,7 @@ fn express(
     }
 }
 
-/// The vendor, device and class codes that the scenario writes, or else the codes of `code`.
+/// The vendor, device and class codes that the scenario writes; codes that it does not write are taken from `code`.
 fn identity(node: &Node, code: Identity) -> Identity {
     let settings = &node.settings;
     let id = |written: Option<Code>, default: u16| written.map_or(default, |code| code.0 as u16);
@@ -191,7 +192,7 @@ fn identity(node: &Node, code: Identity) -> Identity {
 
 const BRIDGE: u32 = 0x06_0400;
 
-/// The IDs of QEMU's host bridge and root port, which belong to no hardware.
+/// The IDs of QEMU's host bridge and root port. No hardware has these IDs.
 const HOST_BRIDGE: Identity = Identity {
     vendor: 0x1b36,
     device: 0x0008,

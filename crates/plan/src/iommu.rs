@@ -1,4 +1,4 @@
-//! Hosts that translate the addresses of requests from below: what their page tables map, and where these are.
+//! Hosts whose IOMMU translates the addresses of requests from below: the mapped ranges, and the addresses of the page tables.
 
 use std::ops::Range;
 
@@ -13,13 +13,13 @@ use super::address::show;
 use super::address_maps::AddressMaps;
 use super::allocator::Allocator;
 
-/// Keys that say nothing without `iommu = true`; the first is for page tables of processes, too.
+/// Keys that have no effect without `iommu = true`. The first one is also used for the page tables of processes.
 const KEYS: [&str; 2] = ["iommu_page", "iommu_mapped"];
 
-/// Unit of BARs in page tables.
+/// The page size to which the ranges of BARs are rounded in page tables.
 const PAGE: u64 = 4096;
 
-/// Addresses of 64 bits that page tables cannot map begin here.
+/// The first address that page tables cannot map.
 const BEYOND: u64 = 1 << 48;
 
 impl Allocator<'_> {
@@ -35,7 +35,7 @@ impl Allocator<'_> {
         nodes.map(maps).collect()
     }
 
-    /// Plans the mapping of each process of a host: the memory and the BARs below the host, or the first bytes of the memory.
+    /// Plans the mapping of each process of a host: either the whole memory and all BARs below the host, or only the first bytes of the memory.
     fn processes(&mut self, host: usize) -> Result<Vec<(Pasid, IdentityMapping)>, ScenarioError> {
         let node = &self.scenario.nodes[host];
         let Some(processes) = &node.iommu.iommu_pasids else {
@@ -51,7 +51,7 @@ impl Allocator<'_> {
         processes.0.iter().map(plan).collect()
     }
 
-    /// The whole pages of a host's memory, or of its first `mapped` bytes, with the size of pages that map them.
+    /// The range of whole pages in a host's memory, or in its first `mapped` bytes, with the page size that maps the range.
     fn memory(&self, host: usize, mapped: Option<Bytes>) -> (Range<u64>, PageSize) {
         let memory = self.nodes[host].memory.expect("a host has memory");
         let size = mapped.map_or(memory.size, |Bytes(size)| {
@@ -61,7 +61,7 @@ impl Allocator<'_> {
         (pages, self.scenario.nodes[host].iommu.iommu_page)
     }
 
-    /// Takes memory for the page tables of these ranges, which the scenario requests by `key`.
+    /// Allocates memory for the page tables that map these ranges. Error messages name `key`, the key that requests the page tables.
     fn tables(
         &mut self,
         host: usize,
@@ -109,7 +109,8 @@ impl Allocator<'_> {
         self.tables(host, ranges, "iommu").map(Some)
     }
 
-    /// The addresses of all BARs below a host in whole pages, mapped by the largest pages that fit.
+    /// The addresses of all BARs below a host, rounded to whole pages and merged where they are adjacent. Each range is mapped with the largest pages
+    /// that fit.
     fn bars_below(&self, host: usize) -> Vec<(Range<u64>, PageSize)> {
         let below = self.nodes.iter().filter(|node| node.root == host);
         let bars = below.flat_map(|node| node.bars.iter().flatten().chain(&node.virtual_bars));

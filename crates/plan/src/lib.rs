@@ -1,4 +1,4 @@
-//! The plan of a fabric: a scenario whose nodes have places, numbers and addresses, as firmware would give them.
+//! The plan of a fabric: a scenario whose nodes have got their places, numbers and addresses, as firmware would assign them.
 
 pub mod address;
 mod address_maps;
@@ -51,7 +51,7 @@ use memory::Memories;
 use network::Networks;
 use tree::Tree;
 
-/// Checks that the parameters of each node fit together.
+/// Checks that the parameters of each node are consistent with each other.
 pub fn check(scenario: &FabricScenario) -> Result<(), ScenarioError> {
     let checks = [
         address::check_bar,
@@ -67,7 +67,7 @@ pub fn check(scenario: &FabricScenario) -> Result<(), ScenarioError> {
     Ok(())
 }
 
-/// The places of all nodes: in their trees and networks, and at their controllers. No register has a value yet.
+/// The places of all nodes in their trees and networks and at their controllers, before the registers have values.
 pub struct Places {
     tree: Tree,
     controllers: Controllers,
@@ -82,7 +82,7 @@ impl Places {
         Ok(Places { tree, controllers })
     }
 
-    /// Checks that the parameters of nodes fit their places.
+    /// Checks that the parameters of nodes are consistent with their places.
     pub fn check(&self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         sharing::check(scenario, &self.tree)?;
         channels::check(scenario, &self.tree)?;
@@ -90,7 +90,7 @@ impl Places {
     }
 }
 
-/// The nodes with their registers as firmware leaves them, and what joins them.
+/// The nodes with their registers after enumeration by firmware, and the links, networks and controllers that connect them.
 pub struct Enumerated {
     /// All nodes, in the order of the scenario.
     pub nodes: Vec<NodePlan>,
@@ -98,7 +98,7 @@ pub struct Enumerated {
     pub links: Vec<LinkPlan>,
     /// The networks of routers.
     pub networks: Networks,
-    /// The controllers, with what is attached to them.
+    /// The controllers, with the nodes and cables at their ports.
     pub controllers: Controllers,
     /// The I/O ports of controllers.
     pub io_ports: Vec<IoPortPlan>,
@@ -120,8 +120,8 @@ impl Enumerated {
         })
     }
 
-    /// Checks that the largest packets of every node fit the buffers on their way. `between_hosts` says whether hosts load from and
-    /// store to each other.
+    /// Checks that the largest packets of every node fit into the buffers on their path. `between_hosts` is true if hosts load from and store to each
+    /// other's memory.
     pub fn check(
         &self,
         scenario: &FabricScenario,
@@ -136,7 +136,8 @@ impl Enumerated {
         room::for_replays(scenario, &self.nodes, &self.controllers)
     }
 
-    /// Makes the plan of the fabric, with all that is in its memories, and these warnings after its own.
+    /// Makes the plan of the fabric from the nodes and the allocated `memories`. `warnings` are appended to the warnings about networks and
+    /// controllers.
     pub fn make(
         self,
         scenario: &FabricScenario,
@@ -172,7 +173,7 @@ impl Enumerated {
 }
 
 impl FabricPlan {
-    /// Gives every register the value after reset, before any firmware ran.
+    /// Gives every register its value after reset, as if no firmware had run.
     pub fn reset(&mut self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
         let tree = Tree::new(scenario)?;
         for (index, node) in self.nodes.iter_mut().enumerate() {
@@ -183,7 +184,7 @@ impl FabricPlan {
     }
 }
 
-/// The nodes after their hosts' firmware ran.
+/// The nodes after the firmware of all hosts has run.
 fn enumerated(
     scenario: &FabricScenario,
     tree: &Tree,
@@ -318,7 +319,7 @@ fn links(
             let message = format!("two links are called {id:?}; write names with fewer hyphens");
             return Err(scenario.error(node.name.line, message));
         }
-        // The failure of its upstream link resets a switch, which takes down the links below it (PCIe Base 2.9.1, 6.6.1).
+        // If the upstream link of a switch fails, the switch is reset, and the links below it go down (PCIe Base 2.9.1, 6.6.1).
         let link_above = tree.upstream_link(above).map(|link| &links[link]);
         let above_fails_at = link_above.map_or(Time::NEVER, |link: &LinkPlan| link.fails_at);
         links.push(LinkPlan {
@@ -335,7 +336,7 @@ fn links(
     Ok(links)
 }
 
-/// The max payload size of the port of node `above` with the link to node `below`.
+/// The max payload size of the port of node `above` that leads to node `below`.
 fn upper_max_payload(functions: &Functions, tree: &Tree, (above, below): (usize, usize)) -> u32 {
     let mut children = tree.children[above].iter();
     let port = children.position(|child| child.node == below);

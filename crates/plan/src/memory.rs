@@ -1,4 +1,4 @@
-//! The memories of nodes before any workload is planned: buffers, and the page tables of hosts.
+//! The memories of nodes before any workload is planned: they contain buffers and the page tables of hosts.
 
 use crate::scenario::{FabricScenario, ScenarioError};
 
@@ -9,7 +9,7 @@ use super::buffers::BufferPlan;
 use super::claims::Claims;
 use super::node::NodePlan;
 
-/// The allocated bytes of memories, and what a fabric has in them.
+/// The allocated bytes of memories, and the buffers and page tables in them.
 pub struct Memories {
     /// The allocated bytes.
     pub claims: Claims,
@@ -17,7 +17,7 @@ pub struct Memories {
     pub buffers: Vec<BufferPlan>,
     /// The page tables of each host, if it has any.
     pub(crate) page_tables: Vec<Option<Region>>,
-    /// The mappings of each host, for the requests from below whose addresses it translates.
+    /// The address mappings of each host, for requests from below whose addresses its IOMMU translates.
     pub identities: Vec<AddressMaps>,
 }
 

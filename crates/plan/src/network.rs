@@ -22,7 +22,7 @@ pub struct NetworkPlan {
     pub name: String,
     /// The routers, by their number in the network.
     pub routers: Vec<usize>,
-    /// Nodes along each dimension of a generated network.
+    /// The number of nodes along each dimension of a generated network.
     pub sides: Option<Sides>,
     /// The parameters of every optical port.
     pub optical: OpticalParameters,
@@ -41,7 +41,7 @@ pub struct FibrePlan {
     pub id: String,
     /// The router and its optical port number at each end.
     pub ends: [(usize, u8); 2],
-    /// Time of flight in one direction, through cores and transceivers.
+    /// Time of flight in one direction, including the latencies of the cores and transceivers.
     pub flight: Span,
     /// The probability that a bit arrives wrong, in each direction.
     pub bit_error_rate: f64,
@@ -97,7 +97,7 @@ pub(crate) struct Joint {
     pub(crate) ends: [(usize, u8); 2],
     pub(crate) parameters: FibreParameters,
     pub(crate) line: usize,
-    /// The line that changes a generated fibre, if there is one.
+    /// The line of the scenario that changes the parameters of a generated fibre, if there is one.
     pub(crate) described: Option<usize>,
 }
 
@@ -203,7 +203,7 @@ impl Builder<'_> {
                 );
                 let warning = node.error(self.scenario, ("channel_buffer", message));
                 let warning = warning.to_string();
-                // Those of a generated network are alike.
+                // All routers of a generated network have the same line, so only one warning is kept for them.
                 let line = node.lines.of("channel_buffer");
                 let place = format!("{}:{line}:", self.scenario.file);
                 if !warnings
@@ -275,7 +275,8 @@ fn grid(network: &Network, number: usize, optical: &OpticalParameters) -> Grid {
     }
 }
 
-/// The router port that leads to `node` by PCI Express, besides the other `targets`; none if there are too many targets.
+/// The router port that leads to `node` by PCI Express. If `node` is not among the router's `targets`, it is added; `None` if there are too many
+/// targets.
 pub fn port_to(targets: &mut Vec<usize>, node: usize) -> Option<u8> {
     let known = targets.iter().position(|target| *target == node);
     let place = known.unwrap_or_else(|| {

@@ -24,7 +24,7 @@ pub struct FunctionVectors {
     /// Address of the pending bits.
     pub pending: u64,
     pub count: u16,
-    /// The message of vector 0; the others follow.
+    /// The message of vector 0. The messages of the other vectors have the following numbers.
     pub first: u32,
 }
 
@@ -37,7 +37,7 @@ pub struct NodePlan {
     pub kind: NodeKind,
     /// The ID of the host bridge, of a switch's upstream port, or of a device's physical function.
     pub id: FunctionId,
-    /// The node at the top of this tree; a host is its own root. Nodes with the same root share an address space.
+    /// The node at the top of the tree that this node is in; a host is its own root. Nodes with the same root share an address space.
     pub root: usize,
     /// The parameters of every PCI Express port of the node.
     pub port: PortParameters,
@@ -49,7 +49,7 @@ pub struct NodePlan {
     pub bars: [Option<Region>; Bar::COUNT],
     /// The message of vector 0 of each function with MSI-X, by number; empty without MSI-X.
     pub vectors: Vec<u32>,
-    /// BAR 0 of a device's virtual functions, one after the other.
+    /// The region with BAR 0 of all virtual functions of a device, one after the other.
     pub virtual_bars: Option<Region>,
     /// The memory region of a host.
     pub memory: Option<Region>,
@@ -94,22 +94,22 @@ impl NodePlan {
         self.kind.device()
     }
 
-    /// Whether a circuit takes the place of the node's model.
+    /// Whether a simulated circuit replaces the node's model.
     pub fn is_circuit(&self) -> bool {
         matches!(&self.kind, NodeKind::Device(core, _) if core.circuit_width().is_some())
     }
 
-    /// Whether a circuit makes the data of the node's flows, from a start value in a register.
+    /// Whether a circuit replaces the node's model and generates the data of the node's flows, from a start value in a register.
     pub fn makes_data_as_circuit(&self) -> bool {
         self.circuit().is_some_and(|choice| choice.makes_data)
     }
 
-    /// Whether a circuit takes the place of the node's model, and answers reads of BAR 0 with Unsupported Request.
+    /// Whether a circuit replaces the node's model and answers reads of BAR 0 with Unsupported Request.
     pub fn refuses_reads_as_circuit(&self) -> bool {
         self.circuit().is_some_and(|choice| choice.refuses_reads)
     }
 
-    /// The circuit that takes the place of the node's model.
+    /// The circuit that replaces the node's model, if there is one.
     fn circuit(&self) -> Option<CircuitChoice> {
         let NodeKind::Device(core, device) = &self.kind else {
             return None;
@@ -117,7 +117,7 @@ impl NodePlan {
         device.circuit_choice(core)?.ok()
     }
 
-    /// The most requests that each function of a network interface controller may have outstanding for the host library.
+    /// The maximum number of outstanding requests of the host library at each function of a network interface controller.
     pub fn requests(&self) -> u32 {
         let nic = self.kind.device::<NicParameters>();
         nic.map_or(0, |nic| nic.doorbell_fifo.min(REQUESTS))
@@ -151,7 +151,7 @@ impl NodePlan {
         Some(self.before_table(place, region))
     }
 
-    /// Whether the node is a device whose model keeps its registers itself.
+    /// Whether the node is a device whose model stores its registers itself.
     pub fn keeps_registers(&self) -> bool {
         self.kind.properties().keeps_registers
     }
@@ -161,7 +161,7 @@ impl NodePlan {
         self.kind.properties().bar_registers
     }
 
-    /// Whether a FIFO of a device takes what is written to BAR 0.
+    /// Whether data that is written to BAR 0 of the device enters a FIFO.
     pub fn has_fifo(&self) -> bool {
         self.kind.properties().has_fifo
     }
@@ -173,7 +173,7 @@ impl NodePlan {
             .or(bar.map(|region| self.before_table(FunctionPlace::Own, region)))
     }
 
-    /// The part of `bar`, BAR 0 of the function at `place`, that is before an MSI-X table and its pending bits.
+    /// The part of `bar` before an MSI-X table and its pending bits. `bar` is BAR 0 of the function at `place`.
     fn before_table(&self, place: FunctionPlace, bar: Region) -> Region {
         let there = self.functions.places().any(|one| one == place);
         let table = there.then(|| self.functions.space(place).msix_table());
@@ -186,7 +186,7 @@ impl NodePlan {
         }
     }
 
-    /// The message of interrupt `vector` of a device's physical function, as firmware has chosen it; none if it has fewer vectors.
+    /// The message of interrupt `vector` of a device's physical function, as firmware has chosen it; `None` if the function has fewer vectors.
     pub fn interrupt_message(&self, vector: u16) -> Option<u32> {
         let own = self.functions.space(FunctionPlace::Own);
         match (self.vectors.first(), own.msix_table()) {
@@ -202,7 +202,7 @@ impl NodePlan {
         Some(self.vectors_of(0)?.table)
     }
 
-    /// The entries of the MSI-X table of a device's physical function that its driver writes, if there are any.
+    /// The entries that a driver writes into the MSI-X table of a device's physical function, if there are any.
     pub fn vector_entries(&self) -> Option<VectorEntries> {
         let entries = VectorEntries {
             address: self.vector_table()?,
@@ -243,9 +243,9 @@ impl NodePlan {
 pub struct LinkPlan {
     /// The names of the upper and the lower node with a hyphen between.
     pub id: String,
-    /// Its parameters.
+    /// The parameters of the link.
     pub parameters: LinkParameters,
-    /// The time at which the link fails, or at which a link above it does, if ever.
+    /// The time at which this link, or a link above it, fails first; `Time::NEVER` if none of them fails.
     pub fails_at: Time,
     /// The socket of the root port above, if the host has several sockets.
     pub socket: Option<u32>,

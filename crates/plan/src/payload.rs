@@ -85,7 +85,7 @@ pub(crate) fn check_buffers(node: &Node, max_payload: u32) -> Result<(), Wrong> 
     check_operands(node)
 }
 
-/// The bytes that a replay buffer has at least to hold one packet with this much data.
+/// The minimum size of a replay buffer that holds one packet with this much data.
 pub(crate) fn kept(data: Bytes) -> Bytes {
     Bytes(data.0 + u64::from(MAX_TLP_OVERHEAD))
 }
@@ -110,7 +110,7 @@ fn check_operands(node: &Node) -> Result<(), Wrong> {
 
 const LARGEST_OPERANDS: Bytes = Bytes(32);
 
-/// Checks that a router's packet holds a whole payload from PCI Express, as each payload goes on as one packet.
+/// Checks that a router's packet size is at least the max payload size of PCI Express, because each payload is sent into the network as one packet.
 pub(crate) fn check_packet(node: &Node, max_payload: u32) -> Result<(), Wrong> {
     let Bytes(packet) = node.optical.packet_size;
     if router(node).is_none() || packet >= u64::from(max_payload) {
@@ -141,7 +141,7 @@ pub(crate) fn check_memory(node: &Node) -> Result<(), Wrong> {
 
 const LOW_MEMORY: Bytes = Bytes(3 << 30);
 
-/// Checks the max read request size of a device; a host may use a size that no function can have.
+/// Checks the max read request size of a device. The size of a host is not checked, because no register limits it.
 pub(crate) fn check_read_request(node: &Node) -> Result<(), Wrong> {
     match &node.kind {
         NodeKind::Host(..) | NodeKind::IoPort(_) | NodeKind::Switch(_) => Ok(()),

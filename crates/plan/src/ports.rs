@@ -1,4 +1,4 @@
-//! The components that a plan is built into, and the ports of their wires.
+//! The component numbers and port numbers at both ends of each link, fibre and cable of a plan.
 
 use kernel::ComponentId;
 
@@ -16,9 +16,9 @@ pub type End = (ComponentId, u32);
 pub struct WirePlan<'p> {
     /// The plan of the link, fibre or cable.
     pub medium: Medium<'p>,
-    /// Its name.
+    /// The name of the link, fibre or cable.
     pub id: &'p str,
-    /// Its ends: of a link the upper one first, of others as they are written.
+    /// Both ends. The first end of a link is the upper one; the ends of fibres and cables are in the order in which they are written.
     pub ends: [End; 2],
 }
 
@@ -83,7 +83,7 @@ pub fn ends(plan: &FabricPlan, link: &LinkPlan) -> [End; 2] {
     ]
 }
 
-/// The port number of a router's fibre; port 0 is the PCI Express port.
+/// The component port of the router's optical port with number `fibre`. Port 0 of the component is the PCI Express port.
 pub fn fibre_port(fibre: u8) -> u32 {
     u32::from(fibre) + 1
 }
@@ -138,7 +138,7 @@ mod tests {
             upstream = { to = "h", port = 0 }
             "#,
         );
-        // Components number the ports with a link below, in the order of the ports.
+        // Only ports with a link have numbers in a component. The numbers are in the order of the ports.
         let all = [
             "h-c: h.0 down c.0 up",
             "h-s: h.1 down s.0 up",

@@ -7,7 +7,7 @@ use protocol::QueuePairId;
 
 use super::NodePlan;
 
-/// The allocated queue pairs of each node, and how many requests each may have outstanding.
+/// The allocated queue pairs of each node, each with its maximum number of outstanding requests.
 #[derive(Debug, Default)]
 pub struct QueuePairs(BTreeMap<usize, Vec<(QueuePairId, u32)>>);
 
@@ -20,8 +20,8 @@ impl QueuePairs {
             .map(|(_, requests)| *requests)
     }
 
-    /// Allocates a free queue pair of `nic`, at `node`, in `function` if that is given, with so many outstanding requests. None if no
-    /// function has room for that.
+    /// Allocates a free queue pair of `nic`, which is the node `node`, for up to `requests` outstanding requests. If `function` is given, the queue
+    /// pair is in this function. `None` if no function has a free queue pair and enough requests left.
     pub fn take(
         &mut self,
         node: usize,

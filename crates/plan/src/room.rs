@@ -1,4 +1,4 @@
-//! Checks that the largest packets fit every buffer between controllers: a packet that does not fit would wait for ever.
+//! Checks that the largest packets fit into every buffer of controllers: a packet that does not fit would wait for ever.
 
 use kernel::{Bytes, Quantity};
 use link::PortParameters;
@@ -11,9 +11,9 @@ use super::address::show;
 use super::controllers::{Attachment, ControllerPlan, Controllers, nic};
 use super::payload::kept;
 
-/// A buffer on the way of packets between controllers.
+/// A buffer that packets between controllers pass.
 struct RouteBuffer {
-    /// The names of the owner and of the parameter.
+    /// The name of the owner, a dot, and the name of the parameter that sets the buffer size.
     name: String,
     size: Bytes,
     /// The header bytes of each packet, which the buffer must hold as well.
@@ -29,7 +29,7 @@ impl RouteBuffer {
         }
     }
 
-    /// The most bytes of data in one packet that the buffer holds; no limit if its size is 0, which means infinite credit.
+    /// The maximum number of data bytes in one packet that fits into the buffer. If the size is 0, credit is infinite, and there is no limit.
     fn holds(&self) -> u64 {
         match self.size {
             Bytes(0) => u64::MAX,
@@ -41,7 +41,7 @@ impl RouteBuffer {
 /// The largest header of a packet of the crossbars, in bytes.
 const HEADER: u64 = 16;
 
-/// Notes for each controller the most data that a message packet can carry through all buffers.
+/// Sets `largest` of each controller: the maximum number of data bytes in a message packet that fits into all buffers.
 pub(crate) fn measure(scenario: &FabricScenario, controllers: &mut Controllers) {
     for number in 0..controllers.all.len() {
         let narrowest = narrowest_for_messages(scenario, controllers, number);
@@ -96,13 +96,13 @@ fn narrowest_for_messages(
     })
 }
 
-/// The least buffers for data that a port has at any cable.
+/// The smallest data buffers that a port has with any cable: posted, non-posted and completions.
 fn cable_data(port: &PortParameters) -> [Bytes; 3] {
     port.least_buffers().data
 }
 
-/// Checks the buffers for loads and stores. A packet carries at most the max payload size of the node at the controller. `between_hosts`
-/// says whether hosts load from and store to each other.
+/// Checks the buffers for loads and stores. A packet carries at most the max payload size of the node at the controller. `between_hosts` is true if
+/// hosts load from and store to each other's memory.
 pub(crate) fn for_loads(
     scenario: &FabricScenario,
     nodes: &[NodePlan],
@@ -191,8 +191,8 @@ fn receive_buffer(node: &Node) -> Option<RouteBuffer> {
     Some(RouteBuffer::new(name, "receive_buffer", size, HEADER))
 }
 
-/// Whether loads and stores, and not only messages, cross a controller or one that cables join to it: loads and stores of an endpoint at an
-/// I/O port, or between hosts.
+/// Whether loads and stores, not only messages, cross this controller or a controller that cables join to it. Hosts make them to each other, and
+/// endpoints below I/O ports make them.
 fn has_loads(all: &[ControllerPlan], number: usize, between_hosts: bool) -> bool {
     let mut joined = all.iter().filter(|other| other.group == all[number].group);
     between_hosts || joined.any(|other| !other.io_ports.is_empty())

@@ -12,7 +12,7 @@ pub(crate) struct Topology(DiGraph<(), u8>);
 pub(crate) type Routes = Vec<Vec<Option<u8>>>;
 
 impl Topology {
-    /// A network of nodes, given for each its ports and the node at the other end of each port.
+    /// Creates a network of nodes. For each node, `neighbours` has its ports and the node at the other end of each port.
     pub(crate) fn new(neighbours: &[Vec<(u8, usize)>]) -> Self {
         let mut graph = DiGraph::new();
         let nodes: Vec<NodeIndex> = neighbours.iter().map(|_| graph.add_node(())).collect();
@@ -28,7 +28,7 @@ impl Topology {
     pub(crate) fn routes(&self) -> Routes {
         let mut routes = vec![vec![None; self.0.node_count()]; self.0.node_count()];
         for to in self.0.node_indices() {
-            // Links lead both ways: the distance from a node is the distance to it.
+            // Links are bidirectional, so the distance from a node is equal to the distance to it.
             let distances = dijkstra(&self.0, to, None, |_| 1_u32);
             for from in distances.keys() {
                 let ports = self.0.edges(*from);
@@ -39,7 +39,7 @@ impl Topology {
         routes
     }
 
-    /// Nodes around which packets on these routes can wait for each other.
+    /// The nodes of a circle in which packets on these routes can wait for each other; `None` if there is no such circle.
     pub(crate) fn deadlock(&self, routes: &Routes) -> Option<Vec<usize>> {
         let waits = self.waits(routes);
         let circles = tarjan_scc(&waits);
@@ -52,7 +52,7 @@ impl Topology {
         Some(ports.into_iter().map(|(node, _)| node).collect())
     }
 
-    /// The ports, each with an edge to every port whose packets its own packets wait for at the next node.
+    /// The graph of waits: an edge leads from a port to each port of the next node for which packets of the first port may wait.
     fn waits(&self, routes: &Routes) -> DiGraphMap<(usize, u8), ()> {
         let mut waits = DiGraphMap::new();
         for edge in self.0.edge_references() {

@@ -88,7 +88,7 @@ impl Tree {
     }
 }
 
-/// The nodes below `node`, by port, before their links are known.
+/// The nodes below `node`, by port. The numbers of their links are set later.
 fn children(node: &Node, below: &BTreeMap<u32, usize>) -> Vec<Child> {
     let mut taken = [0; 32];
     let child = |(&port, &child): (&u32, &usize)| {
@@ -116,7 +116,8 @@ fn is_top(node: &Node) -> bool {
     matches!(node.kind, NodeKind::Host(..) | NodeKind::IoPort(_))
 }
 
-/// The device number of a port. Device 0 of bus 0 is the host itself, and ports beyond the last device become more functions.
+/// The device number of a port. On bus 0, device 0 is the host itself. If there are more ports than device numbers, several ports are functions of
+/// one device.
 fn port_device(node: &Node, port: u32) -> u8 {
     let (first, devices) = if is_top(node) { (1, 31) } else { (0, 32) };
     (first + port % devices) as u8
@@ -194,7 +195,7 @@ fn above(
     Ok(index)
 }
 
-/// The beginning of a message about `node` if other nodes are on its line, as the nodes of a repeated table are: its name.
+/// The beginning of an error message about `node`: its name, if other nodes are on the same line (nodes of a repeated table); otherwise empty.
 fn which(scenario: &FabricScenario, node: &Node) -> String {
     let is_alone = !scenario
         .nodes
@@ -213,7 +214,7 @@ pub fn known(scenario: &FabricScenario, wanted: &str, fits: impl Fn(&Node) -> bo
     advice(wanted, &names)
 }
 
-/// The root above each node; an error if the nodes above one form a cycle.
+/// The root of the tree of each node. Returns an error if nodes are above each other in a cycle.
 fn roots(
     scenario: &FabricScenario,
     parents: &[Option<usize>],
@@ -355,7 +356,7 @@ fn check_sockets(
     Ok(())
 }
 
-/// Checks that `node` has a port; `which` begins the message.
+/// Checks that `node` has the port. `which` returns the beginning of the error message.
 fn exists(
     scenario: &FabricScenario,
     node: &Node,

@@ -28,19 +28,19 @@ pub struct BufferPlan {
     pub present: bool,
     /// Whether the host's system cache has the buffer's lines at the beginning.
     pub in_system_cache: bool,
-    /// Whether a workload writes the buffer, so that nobody knows what a read of it returns.
+    /// Whether a workload writes the buffer, so that the data of a read is not known in advance.
     pub is_written: bool,
-    /// The other address that the buffer is moved to and from, the number of moves, and the time between moves.
+    /// For a buffer that host software moves between two addresses: the second address, the number of moves, and the time between moves.
     pub moves: Option<(u64, u32, Span)>,
 }
 
 impl BufferPlan {
-    /// The mappings of the buffer's pages, the last one whole.
+    /// The mappings of the buffer's pages. The last page is mapped completely, even if the buffer ends within it.
     pub fn mappings(&self) -> impl Iterator<Item = Mapping> {
         self.mappings_at(self.address)
     }
 
-    /// The mappings of the buffer's pages when the buffer lies at `address`.
+    /// The mappings of the buffer's pages if the buffer is at the physical address `address`.
     pub fn mappings_at(&self, address: u64) -> impl Iterator<Item = Mapping> {
         let pages = (0..self.size).step_by(self.page.bytes() as usize);
         pages.map(move |offset| {

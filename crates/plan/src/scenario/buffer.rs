@@ -1,4 +1,4 @@
-//! Buffers in the memories of hosts, which hosts share with devices.
+//! Buffers in the memories of hosts. Hosts and devices share them.
 
 use kernel::{Bytes, Span};
 use transaction::{PageSize, Rights};
@@ -8,7 +8,7 @@ use ::scenario::{At, Item, Lines, ScenarioError};
 use super::need;
 
 kernel::parameters! {
-    /// A buffer in the memory of a host, besides its `host`.
+    /// Parameters of a buffer in the memory of a host, besides its `host`.
     pub struct BufferParameters {
         /// Size of the buffer.
         size: Bytes = Bytes(1 << 20), within Bytes(64)..=Bytes(1 << 36), from "our choice";
@@ -16,11 +16,11 @@ kernel::parameters! {
         page: PageSize = PageSize::Kib4, from "common on Linux";
         /// Whether the pages are present before a device with virtual addresses requests them (PRI).
         present: bool = true, from "pinned, as drivers do";
-        /// Whether the host's software wrote the buffer before the run: the system cache of the coherent host has its lines, or as many of the last ones as it keeps.
+        /// Whether the host's software wrote the buffer before the run, so that the system cache of the coherent host has its lines at the start. If the cache is too small, it has the last lines of the buffer.
         in_system_cache: bool = false, from "our choice: the run begins with empty caches";
-        /// Number of moves of the buffer by the host's software, elsewhere in memory and back, while devices use it: they drop its translations, and wait. The first core copies it.
+        /// Number of times that the host's software moves the buffer, to another place in memory or back, while devices use it. During a move, devices drop their address translations of the buffer and wait; the first core copies the data.
         moves: u32 = 0, within 0..=1_000_000, from "it stays where it is";
-        /// Time from the end of a move, and from the beginning of the run, to the next.
+        /// Time from the beginning of the run to the first move, and from the end of each move to the next.
         move_interval: Span = Span::from_us(50), from "our choice";
         /// Rights of devices with virtual addresses: "read-write" or "read".
         rights: Rights = Rights::ReadWrite, from "the usual one";
@@ -32,7 +32,7 @@ kernel::parameters! {
 pub struct Buffer {
     /// Name of the buffer.
     pub name: At<String>,
-    /// The host in whose memory it is.
+    /// The host in whose memory the buffer is.
     pub host: At<String>,
     /// All other parameters.
     pub parameters: BufferParameters,

@@ -8,7 +8,7 @@ use protocol::MOST_CHANNELS;
 pub struct ClassMap(pub [Option<u8>; MOST_CHANNELS]);
 
 impl ClassMap {
-    /// The classes of the channel `id`, with a bit for each.
+    /// The traffic classes that map to the channel `id`, one bit for each class.
     pub fn classes_of(&self, id: u8) -> u8 {
         let classes = (0..).zip(self.0);
         classes.fold(0, |classes, (class, channel)| {
@@ -21,7 +21,7 @@ impl ClassMap {
         self.0.iter().flatten().copied().max().unwrap_or(0)
     }
 
-    /// Reads one entry, such as "TC0-5: VC0", and adds its channel to those that each class maps to.
+    /// Reads one entry, such as "TC0-5: VC0", and adds its channel to the list of each class in it.
     fn add(map: &mut [Vec<Option<u8>>; MOST_CHANNELS], entry: &str) -> Result<(), String> {
         let wrong = || {
             format!(
@@ -98,8 +98,8 @@ impl Quantity for ClassMap {
     }
 }
 
-/// Arbitration by turns, by one of the first `KINDS` kinds of arbitration: its value in a field of registers, and the number of its
-/// phases, which is 0 without weights.
+/// One of the first `KINDS` kinds of arbitration in the list: its value in the register field that selects it, and its number of phases, which is 0
+/// for round robin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnArbitration<const KINDS: usize>((u8, usize));
 
@@ -109,7 +109,7 @@ pub type VcArbitration = TurnArbitration<4>;
 /// Arbitration among the ports whose packets leave by one virtual channel of another port: Port Arbitration Select (PCIe Base 7.9.1.8).
 pub type PortArbitration = TurnArbitration<5>;
 
-/// The kinds of arbitration by their names; round robin is what the hardware of the model has fixed.
+/// The kinds of arbitration, by their names. Value 0 is the arbitration that is fixed in hardware, which is round robin in this model.
 const ARBITRATIONS: [(&str, (u8, usize)); 5] = [
     ("round-robin", (0, 0)),
     ("wrr-32", (1, 32)),
@@ -119,7 +119,7 @@ const ARBITRATIONS: [(&str, (u8, usize)); 5] = [
 ];
 
 impl<const KINDS: usize> TurnArbitration<KINDS> {
-    /// The value of the field that selects it, and the number of phases.
+    /// The value of the register field that selects this arbitration, and its number of phases.
     pub fn select(self) -> (u8, usize) {
         self.0
     }
@@ -175,7 +175,7 @@ impl PhaseTable {
     }
 }
 
-/// A table with more phases than any has; a bound for what is read.
+/// The maximum number of phases that is read. No arbitration has so many.
 const MOST_PHASES: usize = 4096;
 
 impl Quantity for PhaseTable {

@@ -53,7 +53,7 @@ pub struct Cable {
 }
 
 impl Cable {
-    /// Reads a cable; `usual` gives the parameters that its section does not set.
+    /// Reads a cable. Parameters that its section does not set are taken from `usual`.
     pub(super) fn read(
         mut section: Section<'_>,
         usual: &LinkParameters,

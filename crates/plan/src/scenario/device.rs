@@ -16,7 +16,7 @@ macro_rules! device_parameters {
         #[derive(Clone, Debug, PartialEq)]
         pub enum DeviceParameters {
             $($(#[doc = $help])+ $leaf($parameters),)+
-            /// A model from outside.
+            /// A device model from outside the simulator.
             Foreign(ForeignParameters),
         }
 
@@ -77,7 +77,7 @@ pub struct LeafModel {
     pub declarations: fn() -> Vec<Declaration>,
 }
 
-/// A circuit, and how it takes the place of a model.
+/// The description of a circuit that replaces a device model, and the circuit itself.
 pub type ChosenCircuit = (CircuitChoice, cosim::Circuit);
 
 impl DeviceParameters {
@@ -86,8 +86,8 @@ impl DeviceParameters {
         self.parameters().properties()
     }
 
-    /// The circuit that takes the place of the model, if the parameters of the core ask for one; the key that is wrong and a message
-    /// where there is none.
+    /// The circuit that replaces the model, if the parameters of the core request one. If there is no such circuit, the error has the key that is
+    /// wrong and a message.
     pub fn circuit(
         &self,
         core: &EndpointParameters,
@@ -113,7 +113,7 @@ impl DeviceParameters {
         }))
     }
 
-    /// The choice of that circuit, whether the build has it or not.
+    /// The description of the circuit that replaces the model, even if the build does not contain this circuit.
     pub fn circuit_choice(
         &self,
         core: &EndpointParameters,

@@ -18,7 +18,7 @@ use super::measure::MeasureParameters;
 use super::network::{FibreParameters, NetworkParameters};
 use super::node_parameters::NodeParameters;
 
-/// A row for a key of the structure of a scenario.
+/// Makes the catalogue row of a key that belongs to the structure of a scenario, such as a name or an upstream node.
 pub fn of_form((place, key, kind, default, help): Form<'_>) -> Row {
     let declaration = Declaration {
         key,
@@ -38,13 +38,13 @@ pub fn of_form((place, key, kind, default, help): Form<'_>) -> Row {
     }
 }
 
-/// The source of the defaults of all keys for the structure of a scenario.
+/// The text that the catalogue shows as the source of the defaults of all structural keys.
 pub const FORM: &str = "the form of a scenario";
 
-/// A key for the structure of a scenario: its sections, its name, its kind, its default and its help.
+/// A structural key of scenarios: its sections, its name, its kind, its default and its help.
 pub type Form<'a> = (&'a str, &'static str, Kind, &'static str, &'static str);
 
-/// Declares keys for the structure of a scenario, by their sections: each with its help, its default, and its kind if that is not a text.
+/// Declares structural keys of scenarios by their sections. Each key has its help and its default; its kind is written only if it is not a text.
 #[macro_export]
 macro_rules! structure {
     (
@@ -69,12 +69,12 @@ macro_rules! structure {
     (@kind $kind:ident) => { ::kernel::Kind::$kind };
 }
 
-/// The keys for the structure of a fabric.
+/// The structural keys of a fabric, such as the name of the node above.
 pub fn forms() -> impl Iterator<Item = Row> {
     STRUCTURE.iter().copied().map(of_form)
 }
 
-/// The parameters of a fabric, including the parameters of these models from outside.
+/// The catalogue rows of all parameters of a fabric, including the parameters of the device models in `outside`.
 pub fn parameters(outside: &[ForeignModel]) -> Vec<Row> {
     let mut parameters = Vec::new();
     let mut list = |place: &str, declarations: Vec<Declaration>| {
@@ -118,7 +118,7 @@ pub fn parameters(outside: &[ForeignModel]) -> Vec<Row> {
     parameters
 }
 
-/// The keys of every device and of its link, and the arguments of `Fabric.device`.
+/// The keys that every device or its link has, and the names of the arguments of `Fabric.device`.
 pub(super) fn keys_of_devices() -> Vec<&'static str> {
     let structure = STRUCTURE.iter().filter(|(place, ..)| {
         *place == "upstream" || place.split(", ").any(|section| section == "devices")
@@ -177,7 +177,7 @@ const ROUTERS: InnerForm = InnerForm {
 };
 
 crate::structure! {
-    /// The keys for the structure of a fabric.
+    /// The structural keys of a fabric, such as the name of the node above.
     const STRUCTURE;
     "the scenario": {
         /// Name of the scenario in results.
@@ -196,7 +196,8 @@ crate::structure! {
         profile = "generic";
     }
     "io_ports": {
-        /// The hosts that the functions of the endpoint below belong to: the host of the physical function, then the hosts of the virtual functions.
+        /// The hosts that own the functions of the endpoint below: first the owner of the physical function, then the owners of the virtual
+        /// functions.
         owners: List = "none";
     }
     "switches, devices": {
@@ -228,7 +229,7 @@ crate::structure! {
         to = "none";
     }
     "fibres": {
-        /// A router; if in a generated network, one whose fibre to the other is described anew.
+        /// A router. If both routers are in a generated network, this entry changes the parameters of the fibre between them.
         from = "none";
         /// Another router.
         to = "none";

@@ -1,4 +1,4 @@
-//! Names of the tables of a list, and names that a table must write.
+//! The ids of tables in a list, and keys that every table must have.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use kernel::Quantity;
 
 use ::scenario::{At, ScenarioError, Section};
 
-/// The position of the first of `ids` that was already used, and the error message for it.
+/// The position of the first id in `ids` that occurs for the second time, and the error message for it.
 pub fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, String)> {
     let mut lines = BTreeMap::new();
     ids.enumerate().find_map(|(number, id)| {
@@ -15,7 +15,7 @@ pub fn taken<'s>(ids: impl Iterator<Item = &'s At<String>>) -> Option<(usize, St
     })
 }
 
-/// The message that the id on `line` is already that of a table on line `other`.
+/// The error message that the id on `line` is already the id of a table on line `other`.
 pub fn already(other: usize, line: usize) -> String {
     if other == 0 {
         "another table has this id; write another one".to_owned()
@@ -26,7 +26,7 @@ pub fn already(other: usize, line: usize) -> String {
     }
 }
 
-/// The id of the table with this number, from 1, of a list; that of a table without one is made of the `noun` for it and its number.
+/// The id of the table with this number in a list, counted from 1. If the table has no id, the id is `noun`, a hyphen and the number.
 pub fn id_of(
     section: &mut Section<'_>,
     noun: &str,
@@ -38,7 +38,7 @@ pub fn id_of(
     }))
 }
 
-/// The value of a key that a table must write: the name of `what`.
+/// Reads a key that every table must have. The error message for a missing key says that the value is the name of `what`.
 pub fn need<T: Quantity>(
     section: &mut Section<'_>,
     key: &'static str,

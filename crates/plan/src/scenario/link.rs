@@ -81,11 +81,12 @@ kernel::parameters! {
         /// Whether the two ends have separate reference clocks with independent spread spectrum clocking (SRIS): SKP ordered sets come
         /// ten times as often, and Slot Clock Configuration is clear.
         sris: bool = false, from "PCIe Card Electromechanical 2.1: connectors carry the reference clock of the board";
-        /// Whether spread spectrum clocking modulates the reference clocks: the frequency goes down by 0.5 % and up again, some 31,500 times
-        /// a second. The link has the mean rate, a quarter of a percent below the nominal one.
+        /// Whether spread spectrum clocking modulates the reference clocks: the frequency falls by 0.5 % and rises again, some 31,500 times a second.
+        /// The link has the mean rate, a quarter of a percent below the nominal one.
         spread_spectrum: bool = true, ranges ["false", "true"], from "our choice: on, as boards have it against electromagnetic emissions; PCIe Card Electromechanical 2.1.3 permits 0 to -0.5 %";
-        /// Time from the start of the run until the link fails, if ever; a failed link delivers nothing and does not come up again. A
-        /// switch below it is reset, and the links below that fail as well. A device below it is not reset: what it sends is lost.
+        /// Time from the start of the run until the link fails, if ever; a failed link delivers nothing and does not come up again. A switch below
+        /// the failed link is reset, and the links below this switch fail as well. A device below the failed link is not reset, and all that it sends
+        /// is lost.
         fails_at: Option<Span> = None, from "it holds";
         /// Virtual channel of each traffic class, on both ends, such as "TC0-5: VC0, TC6-7: VC1"; "TC7: none" for a class that the link
         /// does not carry, whose packets are malformed. None leaves all classes on VC0.

@@ -5,15 +5,16 @@ use kernel::Span;
 use ::scenario::{Item, ScenarioError};
 
 kernel::parameters! {
-    /// The window of the run in which steady rates are measured, or the steady state.
+    /// Parameters of the measurement of steady rates: a window of the run, or the steady state.
     pub struct MeasureParameters {
         /// Start of the window.
         from: Span = Span::ZERO, from "the beginning of the run";
         /// End of the window.
         until: Option<Span> = None, from "each scenario";
-        /// Whether every workload but collectives goes on, whatever its amount is, until the rate of each in the steady state is known: warm-up cut by MSER-5, ten batch means, and a 95 % confidence interval of 5 % of the rate to each side.
+        /// Whether every workload except collectives continues, also after its amount is reached, until its rate in the steady state is known. MSER-5 removes the warm-up; the rate is known if the 95 % confidence interval of ten batch means is within 5 % of the rate to each side.
         steady: bool = false, from "our choice: each workload does what is written";
-        /// Time from when every link is up until a run with steady = true ends, whatever is known by then.
+        /// Maximum length of a run with steady = true, from the time when every link is up. At this time the run ends even if rates are not known
+        /// yet.
         limit: Span = Span::from_us(20_000), from "our choice: some hundred commands of a drive";
     }
 }
@@ -23,9 +24,9 @@ kernel::parameters! {
 pub struct Measure {
     /// The part of the run in which steady rates are measured.
     pub window: Option<(Span, Span)>,
-    /// The limit of a run in which all workloads go on until the steady rate of each is known.
+    /// The time limit of a run in the steady state, in which all workloads continue until the steady rate of each is known.
     pub steady: Option<Span>,
-    /// The line of the key that says so.
+    /// The line of the key `steady`, if the steady state is measured.
     pub line: usize,
 }
 

@@ -1,6 +1,6 @@
-//! The sections of a fabric as written, with line numbers for messages.
+//! The sections of a fabric as the scenario writes them, with line numbers for messages.
 //!
-//! Reading checks each value alone; making a plan checks how the values fit together.
+//! Each value is checked separately when it is read. Making a plan checks whether the values are consistent with each other.
 
 mod buffer;
 mod channels;
@@ -54,7 +54,8 @@ pub struct FabricScenario {
     pub seed: u64,
     /// How the rates of flows are measured.
     pub measure: Measure,
-    /// Hosts, then I/O ports, then switches, then devices, each in the order they are written; nodes of networks come last in their kind.
+    /// Hosts, then I/O ports, then switches, then devices, each kind in the order in which they are written. In each kind, nodes of networks are
+    /// last.
     pub nodes: Vec<Node>,
     /// Generated networks, in the order they are written.
     pub networks: Vec<Network>,
@@ -69,8 +70,8 @@ pub struct FabricScenario {
 }
 
 impl FabricScenario {
-    /// Reads the sections of a fabric from the `root` of a scenario, whose devices may also have the models from outside; messages call
-    /// the scenario `file`.
+    /// Reads the sections of a fabric from the `root` of a scenario. Devices may have the models of the registry and the `models` from outside.
+    /// Messages call the scenario `file`.
     pub fn read<'a>(
         root: &mut Section<'a>,
         file: &str,

@@ -5,12 +5,14 @@ use device::{EndpointParameters, ForeignModel};
 use super::device::{DeviceParameters, LEAVES};
 use super::entries::keys_of_devices;
 
-/// The device models from outside that a scenario can name besides the models of the registry. A scenario never loads one.
+/// The device models from outside that a scenario can name, besides the models of the registry. The caller loads them; a scenario cannot load a
+/// model.
 #[derive(Clone, Debug, Default)]
 pub struct Models(Vec<ForeignModel>);
 
 impl Models {
-    /// These models, each with a name of its own that no model of ours has; the fault of the first name that is not right.
+    /// Checks these models and collects them. Returns an error message if two of them have the same name, or if one has the name of a built-in model
+    /// or a parameter with the name of a key of all devices.
     pub fn new(models: Vec<ForeignModel>) -> Result<Self, String> {
         for (number, model) in models.iter().enumerate() {
             let name = model.name();
@@ -29,7 +31,7 @@ impl Models {
         Ok(Models(models))
     }
 
-    /// Checks that each parameter of a model has a name that no key of every device has: such a key would hide it.
+    /// Checks that no parameter of a model has the same name as a key of all devices, because the key would hide the parameter.
     pub fn check(model: &ForeignModel) -> Result<(), String> {
         let keys = keys_of_devices();
         let hidden = model.description().parameters.iter();
@@ -49,7 +51,7 @@ impl Models {
         &self.0
     }
 
-    /// The model with this name, and the parameters of the core of its devices where a scenario sets none.
+    /// The default parameters of the model with this name, and the default parameters of the core of its devices.
     pub(super) fn device(&self, name: &str) -> Option<(EndpointParameters, DeviceParameters)> {
         if let Some(model) = LEAVES.iter().find(|model| model.name == name) {
             return Some((EndpointParameters::default(), (model.make)()));

@@ -31,7 +31,7 @@ kernel::choices! {
     pub enum RoutingKind {
         /// One dimension after the other.
         DimensionOrder = "dimension-order",
-        /// Any minimal path with room, or dimension order where none has room.
+        /// Any minimal path with free buffer space; dimension order if no minimal path has free space.
         Adaptive = "adaptive",
     }
 }
@@ -101,8 +101,8 @@ kernel::parameters! {
         shape: Shape = Shape::Torus, from "the announced network of the system tsukuba";
         /// Nodes along each of one to three dimensions.
         size: Sides = Sides(vec![4, 4]), from "a common choice";
-        /// "dimension-order", or "adaptive": any minimal path with room, or dimension order on channels of its own where none has
-        /// room. Adaptive packets may overtake each other.
+        /// "dimension-order"; or "adaptive": any minimal path with free buffer space, or dimension order on separate channels if no minimal path has
+        /// free space. Adaptive packets may overtake each other.
         routing: RoutingKind = RoutingKind::DimensionOrder, from "keeps the order of packets, as PCI Express writes need it";
         /// Whether packets change their virtual channel at the end of a ring; without this, rings can deadlock.
         dateline: bool = true, from "Dally and Seitz 1987";
@@ -139,9 +139,9 @@ pub struct Network {
 /// One `[[fibres]]` entry: a new fibre between two routers, or changes to one of a generated network.
 #[derive(Clone, Debug)]
 pub struct Fibre {
-    /// One router and its port; the next free port where none is written.
+    /// One router and its port; `None` for the next free port.
     pub from: (At<String>, Option<At<u32>>),
-    /// The other router and its port; the next free port where none is written.
+    /// The other router and its port; `None` for the next free port.
     pub to: (At<String>, Option<At<u32>>),
     /// The parameters of the fibre.
     pub parameters: FibreParameters,
@@ -150,7 +150,7 @@ pub struct Fibre {
 }
 
 impl Fibre {
-    /// The parameters `other` of a fibre, with the changes that this entry writes.
+    /// Returns `other`, the parameters of a generated fibre, with the values that this entry writes instead.
     pub fn instead_of(&self, other: &FibreParameters) -> FibreParameters {
         let mut parameters = other.clone();
         if self.lines.has("length") {

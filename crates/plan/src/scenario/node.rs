@@ -54,7 +54,7 @@ impl NodeKind {
         }
     }
 
-    /// The properties of a device; the properties of a plain device for any other node.
+    /// The properties of a device. Any other node has the default properties.
     pub fn properties(&self) -> Properties {
         match self {
             Self::Device(_, device) => device.properties(),
@@ -94,9 +94,9 @@ impl NodeKind {
 pub struct Upstream {
     /// The name of the node above.
     pub to: At<String>,
-    /// The port of the node above; the next free one where none is written.
+    /// The port of the node above; `None` for the next free port.
     pub port: Option<At<u32>>,
-    /// The socket of the port, if the node above is a host; the first socket where none is written.
+    /// The socket of the port, if the node above is a host; `None` for the first socket.
     pub socket: Option<At<u32>>,
     /// The parameters of the link.
     pub link: LinkParameters,
@@ -134,7 +134,7 @@ impl Node {
     }
 }
 
-/// The profiles and default link parameters that all nodes are read with.
+/// The profiles, default link parameters and device models that are needed to read any node.
 pub(super) struct Surroundings<'a> {
     pub(super) profiles: Profiles<'a>,
     pub(super) links: LinkParameters,
@@ -157,7 +157,7 @@ impl Surroundings<'_> {
         self.node(item, item.name(), section, kind, None)
     }
 
-    /// The model that a device names, and the parameters of its core.
+    /// The default parameters of the model that a device names, and of the core of the device.
     fn model(
         &self,
         item: &Item<'_>,
@@ -174,8 +174,8 @@ impl Surroundings<'_> {
         })
     }
 
-    /// Reads a `[networks.NAME]` section: the hosts, the routers, each below the host of the same number, and the network. The
-    /// scenario has `before` nodes without it.
+    /// Reads a `[networks.NAME]` section. Returns the hosts, the routers and the network; each router is below the host with the same number. The
+    /// scenario has `before` nodes besides the nodes of this network.
     pub(super) fn network<'a>(
         &self,
         item: &Item<'a>,
@@ -227,7 +227,7 @@ impl Surroundings<'_> {
         Ok((above, below, network))
     }
 
-    /// Reads the node that `section` describes; `above` is the node above, if the caller knows it.
+    /// Reads the node that `section` describes. `above` is the node above, if it is given by the network and not by the section.
     fn node(
         &self,
         item: &Item<'_>,
@@ -289,7 +289,7 @@ impl Surroundings<'_> {
         }
         profile.apply(&mut sets)?;
         let lines = section.set(&mut sets)?;
-        // The latencies of a switch and of a coherent host are those between pins.
+        // The latencies of a switch and of a coherent host are measured from pin to pin, and include the pipelines of their ports.
         let has_pipelines = match &kind {
             NodeKind::Host(..) => !coherence.coherent,
             NodeKind::Device(..) => true,
@@ -312,7 +312,8 @@ impl Surroundings<'_> {
         })
     }
 
-    /// Reads the link upwards: a table, or just the name of the node above. A table needs no name if `above` gives it.
+    /// Reads the key `upstream`: a table with the parameters of the link, or only the name of the node above. If `above` is given, the table needs no
+    /// name.
     fn upstream(
         &self,
         item: &Item<'_>,
@@ -355,8 +356,8 @@ impl Surroundings<'_> {
     }
 }
 
-/// The most nodes. Our choice: some gigabytes of configuration spaces and links, and far below the 2^20 components that the order of
-/// events distinguishes.
+/// The maximum number of nodes. Our choice: such a fabric needs some gigabytes for configuration spaces and links, and the limit is far below the
+/// 2^20 components that the order of events can distinguish.
 const MOST_NODES: usize = 1 << 17;
 
 pub(super) fn host() -> NodeKind {
@@ -366,7 +367,7 @@ pub(super) fn host() -> NodeKind {
     )
 }
 
-/// Refuses a name with characters that results cannot show.
+/// Returns an error for a name with characters that results cannot show.
 fn named(item: &Item<'_>) -> Result<(), ScenarioError> {
     let usual = |c: char| c.is_alphanumeric() || "-_.".contains(c);
     if item.key.is_empty() {

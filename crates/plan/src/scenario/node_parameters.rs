@@ -9,8 +9,8 @@ kernel::parameters! {
     pub struct NodeParameters {
         /// Max payload size in Device Control, set after enumeration as `setpci` would; none keeps the choice of enumeration.
         max_payload: Option<Bytes> = None, lifts "payload" to ["256 B", "512 B", "1024 B"], from "the largest size that the root port and all functions below it support, as firmware chooses";
-        /// Whether the max payload size of this node may differ on purpose from that at the other end of a link. The end with the smaller one
-        /// refuses larger packets as malformed, so that without this it is an error of the scenario.
+        /// Whether the max payload size of this node may intentionally differ from the size at the other end of a link. The end with the smaller size
+        /// treats larger packets as malformed, so a difference is an error of the scenario if this is false.
         max_payload_mismatch: bool = false, from "our choice; PCIe Base 7.5.3.4: software sets sizes that every packet on a path fits";
         /// Memory Space Enable in the Command register, set after enumeration; without it, requests to the function's addresses, or to
         /// addresses below a port, are unsupported requests.
@@ -18,10 +18,10 @@ kernel::parameters! {
         /// 10-Bit Tag Requester Enable in Device Control 2, set after enumeration; none keeps the choice of enumeration. A device with more
         /// than 256 tags has the bit.
         ten_bit_tags: Option<bool> = None, from "PCIe Base 2.2.6.2: firmware sets it where all completers support such tags";
-        /// Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests have no such attribute. A host's CPU
-        /// sends by its root ports, whose registers count.
+        /// Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests do not have this attribute. For a host, it is set
+        /// in its root ports, and their registers apply to the requests of its CPU.
         relaxed_ordering_enable: bool = true, lifts "order" to ["true"], from "PCIe Base 7.5.3.4: set after reset, and firmware leaves it";
-        /// Enable No Snoop in Device Control, set after enumeration; without it, requests have no such attribute.
+        /// Enable No Snoop in Device Control, set after enumeration; without it, requests do not have this attribute.
         no_snoop_enable: bool = true, from "PCIe Base 7.5.3.4: set after reset, and firmware leaves it";
         /// IDO Request Enable in Device Control 2, set after enumeration; without it, requests have no attribute of ID-based ordering.
         id_ordering_enable: bool = false, from "PCIe Base 7.5.3.16: clear after reset, and firmware leaves it";
@@ -40,11 +40,11 @@ kernel::parameters! {
         /// "wrr-32" to "wrr-256" with as many phases in port_arbitration_table. None keeps the arbitration after reset, which uses the
         /// weights of links.
         port_arbitration: Option<PortArbitration> = None, from "PCIe Base 7.9.1.8: fixed in hardware after reset; here round robin";
-        /// The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its downstream ports in order; 0, 1 and so
-        /// on for the root ports of a host. Packets of the switch or host itself have one phase more.
+        /// The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its downstream ports in order; 0, 1 and so on for the
+        /// root ports of a host. Packets that the switch or host makes itself have one additional phase besides the table.
         port_arbitration_table: Option<PhaseTable> = None, from "each weighted arbitration";
-        /// Arbitration at the port of the switch or host above that the node is below, in place of the port_arbitration there; none for that
-        /// of the switch or host.
+        /// Port arbitration at the port directly above this node, instead of the port_arbitration of the switch or host above. None: the port uses
+        /// the port_arbitration of the switch or host.
         port_arbitration_above: Option<PortArbitration> = None, from "our choice: one table for all ports of a node";
         /// The port of each phase of port_arbitration_above, numbered as in port_arbitration_table.
         port_arbitration_table_above: Option<PhaseTable> = None, from "each weighted arbitration";
@@ -52,12 +52,12 @@ kernel::parameters! {
         /// the bit of its port in their Egress Control Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation,
         /// or goes to the root if the port also redirects.
         acs_egress_control: bool = false, from "PCIe Base 6.12: off after reset";
-        /// The slot of the port above that the node is in: "none" for hot plug, "hot-plug" with an attention button and a power controller,
-        /// or "surprise" if the node may also go without notice, so that Surprise Down is no error.
+        /// The kind of slot that the node is in, below the port above: "none" for no hot plug; "hot-plug" for a slot with an attention button and a
+        /// power controller; or "surprise" if the node may also be removed without notice, so that Surprise Down is no error.
         slot: Slot = Slot::Fixed, from "our choice: no hot plug";
-        /// Vendor ID of every function, such as "0x10ee"; if none is written, that of a common product.
+        /// Vendor ID of every function, such as "0x10ee"; if none is written, the ID of a common product.
         vendor_id: Option<Code> = None, within None..=Some(Code(0xfffe)), from "PLX switches, Xilinx devices, QEMU hosts";
-        /// Device ID of every function; if none is written, that of a common product.
+        /// Device ID of every function; if none is written, the ID of a common product.
         device_id: Option<Code> = None, within None..=Some(Code(0xffff)), from "PLX switches, Xilinx devices, QEMU hosts";
         /// Class code of a device: base class, subclass and programming interface, such as "0x020000" for Ethernet.
         class_code: Option<Code> = None, within None..=Some(Code(0xff_ffff)), from "0x120000, a processing accelerator";

@@ -16,19 +16,20 @@ use super::ScenarioError;
 use super::node_parameters::NodeParameters;
 use ::scenario::{Item, Section, advice};
 
-/// The profile of a node that names none, and the base of a profile that names none.
+/// The profile of a node without the key `profile`, and the base of a profile without the key `base`.
 const DEFAULT: &str = "generic";
 
 /// The parameters that a profile sets for a node.
 #[derive(Clone)]
 pub(super) struct Profile<'a> {
     built_in: &'static link::Profile,
-    /// The keys that the scenario's profiles set above the built-in one, the keys of the base first.
+    /// The keys that profiles of the scenario set in addition to the built-in profile. The keys of a base are before the keys of the profiles based
+    /// on it.
     items: Vec<Item<'a>>,
 }
 
 impl Profile<'_> {
-    /// Sets what `sets` have of the profile's keys.
+    /// Sets the keys of the profile in all parameter sets in `sets` that have them.
     pub(super) fn apply(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
         for parameters in &mut *sets {
             self.built_in.apply(*parameters);
@@ -90,7 +91,7 @@ impl<'a> Profiles<'a> {
         }
     }
 
-    /// The profile that `section` names, or the default one.
+    /// Takes the key `profile` out of `section` and returns the profile with this name, or the default profile.
     pub(super) fn take(&self, section: &mut Section<'_>) -> Result<Profile<'a>, ScenarioError> {
         let Some(item) = section.take("profile") else {
             return Ok(self.0[DEFAULT].clone());
@@ -118,7 +119,8 @@ impl<'a> Profiles<'a> {
         root.named("profiles")?.into_iter().map(announce).collect()
     }
 
-    /// The finished profiles; an error if a profile in `left` still has no base.
+    /// Returns the profiles if none is left. Otherwise returns an error: the base of a profile in `left` does not exist, or profiles are based on
+    /// each other in a circle.
     fn closed(self, left: &[Waiting<'_>]) -> Result<Self, ScenarioError> {
         let own = |name: &str| left.iter().any(|one| one.item.key == name);
         if let Some(lost) = left.iter().find(|one| !own(&one.base)) {
@@ -139,7 +141,7 @@ impl<'a> Profiles<'a> {
     }
 }
 
-/// The keys of `section`; an error for a key that no host, switch or device has.
+/// Returns the keys of `section`, or an error if no host, switch or device has one of the keys.
 fn known_to_some<'a>(
     section: Section<'a>,
     outside: &Models,

@@ -1,4 +1,4 @@
-//! Keys and models of scenarios that older versions called otherwise.
+//! Keys and models of scenarios that had other names in older versions.
 
 use ::scenario::Rename;
 use kernel::{Bytes, Quantity};
@@ -10,7 +10,7 @@ pub fn present_name(section: &str, key: &str) -> Option<&'static str> {
     Some(known.now)
 }
 
-/// The advice for the name of a model that was removed: the keys and the model that replace it. None for all other names.
+/// For the name of a model that was renamed: the advice which model and which keys to write instead. `None` for all other names.
 pub(super) fn replacement(model: &str) -> Option<String> {
     let of_model = || RENAMES.iter().filter(|one| one.model == Some(model));
     let written = format!("{model:?}");
@@ -25,7 +25,7 @@ pub(super) fn replacement(model: &str) -> Option<String> {
     ))
 }
 
-/// All keys that were renamed, and all models.
+/// All keys and all models that were renamed.
 pub const RENAMES: &[Rename] = &[
     of_drive(
         MODEL,
@@ -52,7 +52,7 @@ pub const RENAMES: &[Rename] = &[
 
 const MODEL: &str = "model";
 
-/// A key of the model that is called "nvme" now.
+/// A renamed key of the model "nvme-drive", whose present name is "nvme".
 const fn of_drive(
     before: &'static str,
     now: &'static str,
@@ -69,14 +69,14 @@ const fn of_drive(
     }
 }
 
-/// The bytes of a power of two.
+/// Converts an exponent of two into the number of bytes, with a unit.
 fn power(text: &str) -> Option<String> {
     let power: u32 = text.parse().ok()?;
     let size = Bytes(1_u64.checked_shl(power)?);
     Some(format!("{:?}", size.show()))
 }
 
-/// The bytes of a power of two of 4 KiB.
+/// Converts an exponent n into the size of 2^n pages of 4 KiB, with a unit.
 fn pages(text: &str) -> Option<String> {
     let power_of_pages: u32 = text.parse().ok()?;
     power(&power_of_pages.checked_add(12)?.to_string())

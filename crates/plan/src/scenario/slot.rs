@@ -1,4 +1,4 @@
-//! Where a node is plugged in.
+//! The slot that a node is plugged into.
 
 kernel::choices! {
     /// The kind of connector above a node.
@@ -7,7 +7,7 @@ kernel::choices! {
         Fixed = "none",
         /// A slot with an attention button and a power controller.
         HotPlug = "hot-plug",
-        /// Such a slot, from which a node may go without notice: Hot-Plug Surprise.
+        /// A hot-plug slot from which a node may also be removed without notice: Hot-Plug Surprise.
         Surprise = "surprise",
     }
 }

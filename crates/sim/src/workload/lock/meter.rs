@@ -32,7 +32,7 @@ struct Maker {
 /// Measurements of one entry, over all its owners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WorkMeter {
-    /// Latencies of the compare-and-swaps that put owners into queues, including the software time before.
+    /// Latencies of the compare-and-swaps that put owners into queues, plus the software time before the first compare-and-swap of each request.
     pub requests: Latencies,
     /// Times from the beginning of each request until the lock is held.
     pub acquisitions: Latencies,

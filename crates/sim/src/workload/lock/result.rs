@@ -24,7 +24,7 @@ pub struct LockResult {
     /// The rate in the steady state, if the run continues until this rate is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyState>,
-    /// Latency of all compare-and-swaps until the owner is in the queue of the lock, including the software time before the first one.
+    /// Latency of the compare-and-swap that put the owner into the queue of the lock, plus the software time before the first compare-and-swap.
     pub request_ns: Option<Latency>,
     /// Histogram of the request latency: lower bound and count of each step of 10 ns that is not empty.
     pub histogram_ns: Vec<(f64, u64)>,
