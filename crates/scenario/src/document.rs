@@ -1,6 +1,6 @@
 //! A TOML document in which each section, key and value has its line number.
 //!
-//! Keys are taken out of a section one by one. A key that is left at the end is unknown.
+//! A reader takes the keys out of a section one by one. A key that is left at the end is unknown.
 
 use kernel::{Parameters, Quantity, Value};
 use toml::de::DeTable;
@@ -51,16 +51,16 @@ pub struct Source {
     elsewhere: FindElsewhere,
 }
 
-/// Advice for a key that a section does not have: its name now, or the sections that have it.
+/// Advice for a key that a section does not have: the present name of the key, and the sections that have a key of this name.
 #[derive(Clone, Debug, Default)]
 pub struct Elsewhere {
-    /// The name of the key now, if it has been renamed.
+    /// The present name of the key, if it has been renamed.
     pub renamed: Option<&'static str>,
     /// Descriptions of the sections that have a key of this name.
     pub sections: Vec<String>,
 }
 
-/// Finds the advice for a key, the second argument, that a section, the first argument, does not have.
+/// A function that finds the advice for a key that a section does not have. The first argument is the section, the second one the key.
 pub type FindElsewhere = fn(&str, &str) -> Elsewhere;
 
 impl Source {
@@ -81,24 +81,24 @@ impl Source {
 
     /// Creates an error at a line, or about the whole file.
     pub fn error(&self, line: impl Into<Option<usize>>, mut message: String) -> ScenarioError {
-        // Names and texts of the scenario are in it, and it is one line.
+        // The message may contain names and texts of the scenario. A message is always one line, so line breaks in it are escaped.
         if message.contains('\n') {
             message = message.replace('\n', "\\n");
         }
         ScenarioError::new(&self.file, line.into().unwrap_or(0), message)
     }
 
-    /// Parses the document, writes out its repeated tables, and returns the top-level table.
+    /// Parses the document, replaces each repeated table by its members, and returns the top-level table.
     pub fn parse<'a>(&self, text: &'a str) -> Result<Table<'a>, ScenarioError> {
         self.written_out(self.tables(text)?)
     }
 
-    /// Parses the document, and returns the top-level table as it is written.
+    /// Parses the document, and returns the top-level table as it is written, without expanding repeated tables.
     pub(crate) fn tables<'a>(&self, text: &'a str) -> Result<Table<'a>, ScenarioError> {
         self.spanned(text).map(Table::new)
     }
 
-    /// Parses the document, and returns the top-level table with the bytes of each part.
+    /// Parses the document, and returns the top-level table with the byte range of each part.
     pub(crate) fn spanned<'a>(&self, text: &'a str) -> Result<DeTable<'a>, ScenarioError> {
         let parsed = DeTable::parse(text).map_err(|error| {
             let line = error.span().map(|span| self.line(span.start));
@@ -115,7 +115,7 @@ impl Source {
         Ok(parsed.into_inner())
     }
 
-    /// Writes out the repeated tables of a document.
+    /// Replaces each repeated table of a document by its members.
     pub(crate) fn written_out<'a>(&self, table: Table<'a>) -> Result<Table<'a>, ScenarioError> {
         extent::check(&table)
             .and_then(|tables| written_out(table, tables, &|offset| self.line(offset)))
@@ -127,7 +127,7 @@ impl Source {
         &self.starts
     }
 
-    /// The source of a text of the same name with other lines.
+    /// Returns a source with the same file name but other line starts.
     pub(crate) fn with_lines(&self, starts: Vec<usize>) -> Self {
         Self {
             file: self.file.clone(),
@@ -376,7 +376,7 @@ impl<'a> Item<'a> {
         })
     }
 
-    /// Sets the key in the sets of `sets` that have it.
+    /// Sets the key in all parameter sets in `sets` that have it.
     pub fn set(&self, sets: &mut [&mut dyn Parameters]) -> Result<(), ScenarioError> {
         let value = self.scalar()?;
         for set in sets {
@@ -439,7 +439,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The table of the link to the node above, within that of a node.
+/// The key of a node whose value is the table of the link to the node above.
 const UPSTREAM: &str = "upstream";
 
 /// A table without keys.
@@ -448,7 +448,7 @@ pub(crate) static NOTHING: Table<'static> = Table {
     member: None,
 };
 
-/// Common names of parameters in the field, and the parameters' names in scenarios.
+/// Names of parameters that are common among engineers, and the names of these parameters in scenarios.
 const FIELD_NAMES: [(&str, &str); 8] = [
     ("mps", "max_payload"),
     ("mrrs", "max_read_request"),
@@ -460,8 +460,8 @@ const FIELD_NAMES: [(&str, &str); 8] = [
     ("ber", "bit_error_rate"),
 ];
 
-/// The name in `known` that was probably meant by `written`, if any is close enough: a name of a few other letters, the name of a link from
-/// its other end ("a-s" for "s-a"), or the only name of which it is a part.
+/// The name in `known` that the user probably meant with `written`, if there is one: a name that differs in a few letters, the name of a link whose
+/// ends are exchanged ("s-a" for "a-s"), or the only name that has `written` as a part.
 pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     let field = FIELD_NAMES
         .iter()
@@ -483,7 +483,7 @@ pub fn nearest<'k>(written: &str, known: &[&'k str]) -> Option<&'k str> {
     first.filter(|_| having.next().is_none())
 }
 
-/// Whether two names have the same two parts, one before and one after a hyphen, in other orders.
+/// Whether two names have the same two parts around a hyphen, in exchanged order.
 fn is_turned(name: &str, written: &str) -> bool {
     let mut cuts = written.match_indices('-');
     cuts.any(|(at, _)| {
@@ -495,15 +495,15 @@ fn is_turned(name: &str, written: &str) -> bool {
     })
 }
 
-/// Whether one of the words of a name is `written`, which has more than a few letters.
+/// Whether one of the words of a name is `written`. Words of up to three letters do not count.
 fn has_part(name: &str, written: &str) -> bool {
     written.len() > 3 && name.split(['-', '_', '.']).any(|part| part == written)
 }
 
-/// The most names that advice lists: all kinds of anything that there is, but not all nodes of a large fabric.
+/// The maximum number of names that advice lists: enough for all models or all kinds of incidents, but not for all nodes of a large fabric.
 pub(crate) const SHOWN: usize = 24;
 
-/// Advice on a wrong name: the most similar one of `known`, or a list of them.
+/// Advice on a wrong name: the most similar name in `known`, or a list of these names.
 pub fn advice(written: &str, known: &[&str]) -> String {
     match (nearest(written, known), known) {
         (Some(near), _) => format!("did you mean {near:?}?"),
@@ -513,7 +513,7 @@ pub fn advice(written: &str, known: &[&str]) -> String {
     }
 }
 
-/// The names in a message: all of them, or the first ones and the number of others.
+/// A list of the names for a message: all names, or the first ones and the number of the others.
 pub(crate) fn listed(known: &[&str]) -> String {
     let shown = known[..known.len().min(SHOWN)].join(", ");
     match known.len().saturating_sub(SHOWN) {
@@ -522,8 +522,8 @@ pub(crate) fn listed(known: &[&str]) -> String {
     }
 }
 
-/// The position of the name `written` in `known`; or the message that there is no `what` of that name, with `first` as advice where no
-/// name is known.
+/// The position of the name `written` in `known`. If it is not there, the error message says that there is no `what` of this name; if `known` is
+/// empty, the advice in the message is `first`.
 pub fn position(written: &str, known: &[&str], what: &str, first: &str) -> Result<usize, String> {
     let found = known.iter().position(|name| *name == written);
     found.ok_or_else(|| match known {

@@ -14,14 +14,14 @@ pub struct ScenarioError {
     pub file: String,
     /// The line number, counted from one, if the error is at a line.
     pub line: Option<usize>,
-    /// The keys that were set otherwise than in the text, as a message shows them.
+    /// The keys that were set to other values than in the text, as the message shows them.
     pub with: Option<String>,
     /// The message: what is wrong; what to write instead.
     pub message: String,
 }
 
 impl ScenarioError {
-    /// Creates an error at a line, which is 0 for what has none.
+    /// Creates an error at a line; 0 stands for an error without a line.
     pub fn new(file: &str, line: usize, message: String) -> Self {
         Self {
             file: file.to_owned(),

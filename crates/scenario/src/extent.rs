@@ -1,25 +1,26 @@
-//! Limits of a scenario's text, so that a wrong file ends with a message at once.
+//! Limits of a scenario's text, so that a wrong file leads to an error message immediately.
 //!
-//! Names and tables are compared with each other, and names stand in messages and results, so their number and length must be bounded.
+//! The number of names and tables and their length must be limited, because names and tables are compared with each other and names appear in
+//! messages and results.
 
 use crate::tree::{Content, Part, Table};
 
-/// The most bytes of a key or name. Our choice: far more than a line of a table shows.
+/// The maximum number of bytes of a key or name. Our choice: far more than a line of a table can show.
 pub(crate) const NAME: usize = 255;
 
-/// The most bytes of a text. Our choice: the longest path that Linux takes.
+/// The maximum number of bytes of a text. Our choice: the length of the longest path that Linux accepts.
 const TEXT: usize = 4096;
 
-/// The most tables. Our choice: far more than can be simulated in a day, but for what a network generates.
+/// The maximum number of tables, not counting the nodes that networks generate. Our choice: far more than can be simulated in a day.
 pub(crate) const TABLES: usize = 1 << 16;
 
-/// The part of a name or text that a message shows, in characters.
+/// The number of characters of a name or text that a message shows.
 const SHOWN: usize = 20;
 
-/// The violation of a limit: the byte of the text where the name, text or table begins that is too much, and a message.
+/// The violation of a limit: the byte at which the name, text or table begins that exceeds the limit, and a message.
 pub(crate) type Violation = (usize, String);
 
-/// Checks the length of all names and texts in `table`, and the number of tables, which it returns.
+/// Checks the length of all names and texts in `table`, and the number of tables. Returns the number of tables.
 pub(crate) fn check(table: &Table<'_>) -> Result<usize, Violation> {
     let mut extent = Extent { tables: 0 };
     extent.table(table)?;

@@ -12,9 +12,9 @@ pub enum Shape {
     Keys,
     /// Tables with names.
     Named,
-    /// A list of tables with ids; one without an id is called by this noun and its number.
+    /// A list of tables with ids. A table without an id has this noun and its number as its name.
     List(&'static str),
-    /// A list of tables that are called by their ends.
+    /// A list of tables whose names are the names of their two ends.
     Joined,
 }
 
@@ -23,9 +23,9 @@ pub enum Shape {
 pub struct SectionForm {
     /// The name of the section.
     pub name: &'static str,
-    /// How its tables are written.
+    /// How the tables of the section are written.
     pub shape: Shape,
-    /// The tables within each of its tables.
+    /// The tables within each table of the section.
     pub inner: &'static [InnerForm],
 }
 
@@ -36,7 +36,7 @@ pub struct InnerForm {
     pub name: &'static str,
     /// The section whose keys the table has.
     pub like: &'static str,
-    /// The value of `model` in the table, if it has one that is not written.
+    /// The device model that the table has without writing it, if it has one.
     pub model: Option<&'static str>,
     /// The tables within the table.
     pub inner: &'static [InnerForm],
@@ -47,14 +47,15 @@ pub struct InnerForm {
 pub struct Row {
     /// The sections that have the key.
     pub sections: Vec<String>,
-    /// The key that must have one value in a table with this key, and the value: a model, or a kind of incident.
+    /// If only tables of one device model or one kind of incident have the key: the key that must be written there (`model` or `what`), and its
+    /// value.
     pub only: Option<(&'static str, String)>,
     /// The declaration of the key.
     pub declaration: Declaration,
 }
 
 impl Row {
-    /// The rows of some declarations for the sections in `sections`, which commas separate.
+    /// Makes a row of each declaration, for the sections in `sections`, which are separated by commas.
     pub fn of(
         sections: &str,
         only: Option<(&'static str, &str)>,
@@ -67,7 +68,7 @@ impl Row {
         })
     }
 
-    /// A description of the sections: "devices, model nic".
+    /// A description of the tables that have the key, such as "devices, model nic".
     pub fn place(&self) -> String {
         let only = self
             .only
@@ -122,7 +123,7 @@ pub struct Form {
     alternatives: &'static [Alternatives],
 }
 
-/// A section, and keys of its tables of which one replaces the others.
+/// A section, and a group of keys that exclude each other: setting one of them removes the others.
 pub type Alternatives = (&'static str, &'static [&'static str]);
 
 impl Form {
@@ -143,7 +144,7 @@ impl Form {
         }
     }
 
-    /// The form with these alternatives.
+    /// Returns the form with these groups of keys that exclude each other.
     #[must_use]
     pub fn with_alternatives(self, alternatives: &'static [Alternatives]) -> Self {
         Self {
@@ -152,7 +153,7 @@ impl Form {
         }
     }
 
-    /// The keys that a key of a section replaces.
+    /// The keys that are removed if this key of a section is set.
     pub fn replaced_by(&self, section: &str, key: &str) -> impl Iterator<Item = &'static str> {
         let groups = self.alternatives.iter();
         let own = groups.filter(move |(place, keys)| *place == section && keys.contains(&key));
@@ -170,7 +171,7 @@ impl Form {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// The sections of this shape, or of any shape of lists with ids.
+    /// The names of the sections with this shape. The noun of [`Shape::List`] does not matter.
     pub(crate) fn shaped(&self, shape: Shape) -> impl Iterator<Item = &'static str> {
         let alike = move |one: &&SectionForm| {
             std::mem::discriminant(&one.shape) == std::mem::discriminant(&shape)
@@ -181,7 +182,7 @@ impl Form {
             .map(|section| section.name)
     }
 
-    /// The keys of the top level that are no sections.
+    /// The keys of the top level that are not sections.
     pub fn scalars(&self) -> impl Iterator<Item = &'static str> {
         self.scalars.iter().copied()
     }
@@ -207,8 +208,9 @@ impl Form {
         rows.filter(move |row| row.fits(section, model))
     }
 
-    /// The keys of tables of a section with this model that lift a limit, in the order in which they are tried: those that end it, those
-    /// that grow, and those that switch something off; keys of the model before keys that other models have, too.
+    /// The keys that can lift a limit in tables of a section with this model, in the order in which `explain` tries them: first keys that remove the
+    /// limit, then keys whose value is increased, then keys that are true or false. Keys of only this model are before keys that other models have as
+    /// well.
     pub(crate) fn lifts(
         &self,
         section: &str,
@@ -245,5 +247,5 @@ impl Form {
     }
 }
 
-/// Name of the top level of a scenario in rows.
+/// The name of the top level of a scenario in the sections of rows.
 pub const TOP: &str = "the scenario";

@@ -1,10 +1,10 @@
-//! Paths of keys: parts with dots between them, such as `devices.a.tags`. A part with a dot in it stands in quotes.
+//! Paths of keys: parts with dots between them, such as `devices.a.tags`. A part that contains a dot is in quotes.
 
 use std::collections::BTreeMap;
 
 use toml::de::DeValue;
 
-/// The parts of a path; a message if it is not one.
+/// Returns the parts of a path, or an error message if the text is not a path.
 pub fn split(path: &str) -> Result<Vec<String>, String> {
     let mut parts = Vec::new();
     let mut rest = path;
@@ -24,7 +24,7 @@ pub fn split(path: &str) -> Result<Vec<String>, String> {
     ))
 }
 
-/// The text of a path.
+/// Makes the text of a path from its parts.
 pub fn join<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> String {
     let bare = |part: &str| {
         !part.is_empty()
@@ -37,14 +37,14 @@ pub fn join<P: AsRef<str>>(parts: impl IntoIterator<Item = P>) -> String {
     shown.collect::<Vec<_>>().join(".")
 }
 
-/// A part in quotes, as a key of TOML.
+/// Puts a part in quotes, as TOML does for a key.
 fn quoted(part: &str) -> String {
     let pair = toml::to_string(&BTreeMap::from([(part, 0)]));
     let key = pair.map(|pair| pair.trim_end_matches(" = 0\n").to_owned());
     key.unwrap_or_else(|_| part.to_owned())
 }
 
-/// The first part of a path, and what follows it.
+/// Returns the first part of a path, and the rest of the path after it.
 fn first(path: &str) -> Option<(String, &str)> {
     if let Some(inner) = path.strip_prefix('\'') {
         let (part, after) = inner.split_once('\'')?;
@@ -59,7 +59,7 @@ fn first(path: &str) -> Option<(String, &str)> {
     (end > 0).then(|| (path[..end].trim().to_owned(), &path[end..]))
 }
 
-/// The byte after the quotation mark that ends the text at the beginning of `path`.
+/// The offset of the byte after the closing quotation mark. `path` begins with the opening one.
 fn closing(path: &str) -> Option<usize> {
     let mut escaped = false;
     path.char_indices().skip(1).find_map(|(at, c)| {

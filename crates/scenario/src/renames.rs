@@ -1,4 +1,4 @@
-//! Keys that older versions called otherwise: the advice of messages, and files with the keys of today.
+//! Keys that had other names in older versions: advice for messages, and the conversion of files to the present names.
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -7,42 +7,42 @@ use crate::document::Source;
 use crate::error::ScenarioError;
 use crate::form::{Form, InnerForm, Shape};
 
-/// A key that has another name since some version.
+/// A key that was renamed in some version.
 #[derive(Debug)]
 pub struct Rename {
     /// The section whose tables had the key.
     pub section: &'static str,
     /// The value of `model` in these tables, if other models had no such key.
     pub model: Option<&'static str>,
-    /// The name of the key before.
+    /// The old name of the key.
     pub before: &'static str,
-    /// The name of the key now.
+    /// The present name of the key.
     pub now: &'static str,
-    /// Returns the value for the present key, as TOML, from the value for the old key; none if it cannot be known.
+    /// Converts the value of the old key into the value of the present key, both as TOML; `None` if this is not possible.
     pub value: fn(&str) -> Option<String>,
-    /// A remark about the present value, if it differs from the value under the old name; empty if it does not.
+    /// A remark about the present value, if it differs from the value of the old key; otherwise empty.
     pub note: &'static str,
 }
 
 impl Rename {
-    /// The value of a key whose name alone is another one.
+    /// The conversion for a key whose value did not change.
     pub fn same(value: &str) -> Option<String> {
         Some(value.to_owned())
     }
 }
 
-/// The text of a scenario with the keys of today, and the changes that lead to it.
+/// The text of a scenario with the present names of its keys, and the changes from the old text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Renamed {
-    /// The text, with the comments and the layout that it had before.
+    /// The text, with unchanged comments and layout.
     pub text: String,
-    /// The changes that were made: the line of each, and a message.
+    /// The changes that were made, each with its line and a message.
     pub made: Vec<(usize, String)>,
-    /// The changes that the user has to make.
+    /// The changes that the user has to make, each with its line and a message.
     pub left: Vec<(usize, String)>,
 }
 
-/// Renames the keys of the scenario `text` that older versions called otherwise.
+/// Replaces the old names of keys in the scenario `text` by their present names.
 pub fn renamed(
     source: &Source,
     text: &str,
@@ -84,14 +84,14 @@ struct Rewriting<'a> {
     source: &'a Source,
     text: &'a str,
     renames: &'a [Rename],
-    /// Parts of the text, by their bytes, and what replaces them.
+    /// The replacements in the text: a range of bytes, and the new text for this range.
     edits: Vec<(std::ops::Range<usize>, String)>,
     made: Vec<(usize, String)>,
     left: Vec<(usize, String)>,
 }
 
 impl Rewriting<'_> {
-    /// Renames the keys of a table that has the keys of a section, and of the tables within it.
+    /// Renames the keys of a table with the keys of `section`, and of the tables within this table.
     fn table(&mut self, section: &str, inner: &[InnerForm], value: &DeValue<'_>) {
         let DeValue::Table(table) = value else {
             return;

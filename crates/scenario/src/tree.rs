@@ -20,7 +20,7 @@ pub struct Table<'a> {
 /// The key of a table that is repeated.
 pub(crate) const EACH: &str = "each";
 
-/// The place of what was set after the text was read.
+/// The place of keys and values that were set after the text was read, so that they are not in the text.
 pub(crate) const NOWHERE: usize = usize::MAX;
 
 /// A key and its value.
@@ -47,9 +47,9 @@ pub enum Content<'a> {
     Text(Cow<'a, str>),
     /// A whole number.
     Integer(i64),
-    /// A whole number that 64 bits do not hold, as written.
+    /// A whole number that does not fit into 64 bits, as written.
     TooLarge(String),
-    /// A number with a fraction; none if it is not one after all.
+    /// A number with a fraction; `None` if it cannot be read as a number.
     Float(Option<f64>),
     /// True or false.
     Flag(bool),
@@ -98,7 +98,7 @@ impl<'a> Table<'a> {
         self.get(EACH).is_some()
     }
 
-    /// The table as one that owns its texts.
+    /// Converts the table into a table that owns its texts.
     pub(crate) fn into_owned(self) -> Table<'static> {
         let own = |entry: Entry<'a>| Entry {
             key: Cow::Owned(entry.key.into_owned()),
@@ -118,7 +118,7 @@ impl<'a> Table<'a> {
 }
 
 impl Table<'static> {
-    /// The value of a key, which is made by `absent` if there is none.
+    /// The value of a key. If the table does not have the key, it is added with the value that `absent` returns.
     pub(crate) fn entry(
         &mut self,
         key: &str,
@@ -136,7 +136,7 @@ impl Table<'static> {
         &mut self.entries[number].value
     }
 
-    /// Sets a key, which has no place in the text any more; without a value, takes it away.
+    /// Sets a key, which then has no place in the text any more; without a value, removes the key.
     pub(crate) fn set(&mut self, key: &str, value: Option<Content<'static>>) {
         let Some(value) = value else {
             self.entries.retain(|entry| entry.key != key);
@@ -207,7 +207,7 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Reads a value as TOML writes it; other text is a text, so that "200 MHz" needs no quotes.
+/// Reads a value in the notation of TOML. Anything that is not TOML is read as a text, so that 200 MHz needs no quotes.
 pub fn read_value(text: &str) -> Content<'static> {
     let text = text.trim();
     let document = format!("value = {text}\n");
@@ -216,7 +216,7 @@ pub fn read_value(text: &str) -> Content<'static> {
     let value = entries.pop().filter(|_| entries.is_empty());
     let value = value.map(|entry| entry.value.into_owned().content);
     match value {
-        // No quantity is a number that is not finite.
+        // Numbers that are not finite (`inf`, `nan`) are read as texts, because no quantity can have such a value.
         Some(Content::Float(number)) if !number.is_some_and(f64::is_finite) => None,
         Some(Content::Table(_) | Content::Date(_)) => None,
         other => other,
@@ -245,8 +245,8 @@ impl fmt::Display for Content<'_> {
     }
 }
 
-/// A table is serialized as a map from its keys to their values, with the tables last, because a writer of TOML moves the text of
-/// tables for each key behind them.
+/// A table is serialized as a map from its keys to their values. Tables are last, because a writer of TOML would otherwise have to move the text of
+/// each table after a later key.
 impl Serialize for Table<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (tables, values): (Vec<_>, Vec<_>) = self.iter().partition(|(_, one)| one.is_tables());
@@ -254,7 +254,7 @@ impl Serialize for Table<'_> {
     }
 }
 
-/// A number that TOML cannot have is serialized as a text.
+/// A number that is not valid in TOML is serialized as a text.
 impl Serialize for Content<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

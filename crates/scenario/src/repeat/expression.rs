@@ -1,11 +1,11 @@
-//! Whole numbers from variables: `i / 64`, `(h + 1) % 16`.
+//! Expressions of whole numbers and variables, such as `i / 64` and `(h + 1) % 16`.
 
 use super::ranges::Values;
 
 /// The deepest nesting of parentheses.
 const DEPTH: u32 = 16;
 
-/// The value of an expression. `/` rounds down and `%` is never negative, so that `(i - 1) % 16` counts round a ring.
+/// The value of an expression. `/` rounds down and `%` is never negative, so that `(i - 1) % 16` is the previous place in a ring of 16.
 pub(super) fn value(text: &str, values: &Values) -> Result<i64, String> {
     let mut reader = Reader {
         rest: text,
@@ -96,7 +96,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    /// The next sign that is no space.
+    /// The next character that is not a space.
     fn next(&mut self) -> Option<char> {
         self.rest = self.rest.trim_start();
         self.rest.chars().next()
@@ -108,7 +108,7 @@ impl Reader<'_> {
 }
 
 impl<'t> Reader<'t> {
-    /// Takes the longest beginning whose signs all are of a word.
+    /// Takes all characters from the beginning of the text as long as `is_of_word` is true for them.
     fn word(&mut self, is_of_word: impl Fn(char) -> bool) -> &'t str {
         let end = self
             .rest

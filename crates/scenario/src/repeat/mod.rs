@@ -1,7 +1,7 @@
-//! Tables that are written once and stand for many: `each = "i = 0..511"` repeats a table, whose name and texts have `{i}` in them.
+//! Repeated tables: the key `each = "i = 0..511"` makes many tables (members) of one. The name and the texts of the table contain `{i}`.
 //!
-//! Members are written out right after the text is parsed, so that everything that reads a scenario sees tables as if a user had
-//! written each of them. Every part of a member keeps its place in the text, and so its line.
+//! Members are written out immediately after the text is parsed, so that the readers of a scenario get tables as if a user had written each of them.
+//! Every part of a member keeps its place in the text, and therefore its line.
 
 mod expression;
 mod ranges;
@@ -14,13 +14,14 @@ use crate::extent::{NAME, TABLES, Violation};
 use crate::tree::{Content, EACH, Entry, NOWHERE, Part, Table};
 use ranges::{Ranges, Values};
 
-/// The most bytes of names and values that all repeated tables have when they are written out. Our choice: ten times what a rack has.
+/// The maximum number of bytes in the names and values of all members of repeated tables. Our choice: ten times the number in a scenario of a rack.
 const WRITTEN_OUT: u128 = 16 << 20;
 
 /// The bytes that the limit counts for a value that is no text.
 const VALUE: u128 = 8;
 
-/// Writes out the repeated tables of a scenario, which has `tables` tables before; `line_of` gives the line of a byte of the text.
+/// Replaces the repeated tables of a scenario by their members. `tables` is the number of tables before; `line_of` returns the line of a byte of the
+/// text.
 pub(crate) fn written_out<'a>(
     mut scenario: Table<'a>,
     tables: usize,
@@ -60,16 +61,16 @@ fn ranges_of<'t, 'a>(part: &'t Part<'a>) -> Option<(&'t Table<'a>, &'t Part<'a>)
     Some((table, &each.value))
 }
 
-/// The tables of a scenario, and the bytes of its repeated ones, so far.
+/// The number of tables of a scenario, and the number of bytes of the members of its repeated tables, so far.
 struct Repetition<'l> {
     tables: u128,
     bytes: u128,
-    /// Gives the line of a byte of the text.
+    /// Returns the line of a byte of the text.
     line_of: &'l dyn Fn(usize) -> usize,
 }
 
 impl Repetition<'_> {
-    /// Writes out a section of tables with names.
+    /// Replaces the repeated tables in a section of named tables by their members.
     fn named<'a>(
         &mut self,
         section: &str,
@@ -105,7 +106,7 @@ impl Repetition<'_> {
         Ok(all)
     }
 
-    /// Writes out a list of tables.
+    /// Replaces the repeated tables in a list by their members.
     fn list<'a>(&mut self, section: &str, list: &[Part<'a>]) -> Result<Vec<Part<'a>>, Violation> {
         let mut all = Vec::new();
         for part in list {
@@ -125,7 +126,7 @@ impl Repetition<'_> {
         Ok(all)
     }
 
-    /// Refuses a name that two tables of a section have.
+    /// Returns an error if two tables of a section have the same name.
     fn different(&self, section: &str, tables: &[Entry<'_>]) -> Result<(), Violation> {
         let mut names = BTreeMap::new();
         let twice = tables
@@ -155,7 +156,7 @@ impl Repetition<'_> {
         Err((twice.at, format!("{path}: {message}")))
     }
 
-    /// Reads the ranges of a table, and checks the extent of its members.
+    /// Reads the ranges of a repeated table, and checks that its members do not exceed the limits of tables and bytes.
     fn ranges(
         &mut self,
         path: &str,
@@ -185,7 +186,7 @@ impl Repetition<'_> {
     }
 }
 
-/// The number of tables, and of bytes in names and values, of a table with those in it.
+/// The number of tables, and the number of bytes in names and values, of a table including the tables within it.
 fn extent(table: &Table<'_>) -> (u128, u128) {
     let entries = table.entries.iter().map(|entry| {
         let (tables, bytes) = extent_of(&entry.value);

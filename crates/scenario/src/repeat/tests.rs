@@ -4,7 +4,7 @@ fn source(text: &str) -> Source {
     Source::new("rack.toml", text, |_, _| crate::Elsewhere::default())
 }
 
-/// The names of a section's tables with the text of their key `k`.
+/// The names of all devices in the text, each with the value of its key `k`.
 fn members(text: &str) -> Vec<(String, String)> {
     let source = source(text);
     let table = source.parse(text).expect("the text is right");
@@ -28,7 +28,7 @@ fn refusal(text: &str) -> String {
         .to_string()
 }
 
-/// The refusal of a device `e{i}` with this `each` and this value of `k`.
+/// The error message for a device `e{i}` with this `each` and this value of `k`.
 fn wrong(each: &str, value: &str) -> String {
     refusal(&format!(
         "[devices.\"e{{i}}\"]\neach = {each}\nk = {value}\n"

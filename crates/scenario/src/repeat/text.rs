@@ -1,10 +1,10 @@
-//! Texts with expressions in braces: `"sw{i / 64}"`. Two braces stand for one: `"{{"`.
+//! Texts with expressions in braces: `"sw{i / 64}"`. Two braces (`"{{"`) stand for one brace.
 
 use super::expression;
 use super::ranges::Values;
 use crate::tree::Content;
 
-/// The value that a text stands for: a number if the text is one expression and nothing else, such as `"{i}"`.
+/// The value of a text with expressions: a number if the text is one expression and nothing else, such as `"{i}"`; otherwise a text.
 pub(super) fn value(text: &str, values: &Values) -> Result<Content<'static>, String> {
     let inner = text
         .strip_prefix('{')
@@ -15,7 +15,7 @@ pub(super) fn value(text: &str, values: &Values) -> Result<Content<'static>, Str
     }
 }
 
-/// The text with the value of each expression in its place.
+/// Replaces each expression in the text by its value.
 pub(super) fn filled(text: &str, values: &Values) -> Result<String, String> {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! The value that a key has in a run: as the scenario writes it, by a profile, or by default.
+//! The value that a key has in a run: the value in the scenario, the value in a profile, or the default.
 
 use kernel::{Lift, Value};
 
@@ -10,18 +10,18 @@ use crate::tree::{Content, Part};
 /// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A key of the scenario.
+    /// The scenario writes the key.
     Written,
-    /// The profile of this name.
+    /// The profile of this name sets the key.
     Profile(String),
-    /// The declaration of the key.
+    /// The value is the default of the key.
     Default,
 }
 
 /// The value that a key has in a run.
 #[derive(Clone, Debug)]
 pub struct Effective {
-    /// The value; none if the simulator calculates it, or the key has to be written.
+    /// The value; `None` if the simulator calculates it, or if the scenario must write the key.
     pub value: Option<Content<'static>>,
     /// The origin of the value.
     pub origin: Origin,
@@ -30,7 +30,7 @@ pub struct Effective {
 }
 
 impl Scenario {
-    /// The value that the key at `path` has in a run, of several keys the first.
+    /// The value that the key at `path` has in a run. If the path names several keys, it is the value of the first one.
     pub fn effective(&self, path: &str) -> Result<Effective, String> {
         let (places, written_out) = self.places(path)?;
         let tree = written_out.as_ref().unwrap_or(&self.tree);
@@ -60,8 +60,8 @@ impl Scenario {
         Ok(default(row(key)))
     }
 
-    /// The keys of the table at `path` that lift a limit, in the order in which they are tried. The limit is the one with this detail if
-    /// there are keys for it, else any of its kind. A path of no table has none.
+    /// The keys of the table at `path` that can lift a limit, in the order in which `explain` tries them: the keys for the limit `kind` with this
+    /// `detail` or, if there are none, the keys for the `kind` in general. The list is empty if `path` is not the path of a table.
     pub fn lifts(
         &self,
         path: &str,
@@ -83,7 +83,7 @@ impl Scenario {
         Ok(detailed.unwrap_or_else(|| of(kind)))
     }
 
-    /// The value of a key of all links, if tables of this section have the keys of links.
+    /// The value of a key in `[links]`, which applies to all links, if tables of this section have the keys of links.
     pub(super) fn of_all_links(&self, section: &str, key: &str) -> Option<&Part<'static>> {
         let is_link = section == UPSTREAM || self.form.row(section, None, "lanes").is_some();
         is_link.then(|| self.tree.get(LINKS)?.table()?.get(key))?
@@ -97,7 +97,7 @@ impl Scenario {
         }
     }
 
-    /// The value of a key in the profile `named`, or in the profiles below this one.
+    /// The value of a key in the profile `named`, or in the profiles that this profile is based on.
     pub(super) fn of_profile(
         &self,
         named: Option<&Content<'static>>,
@@ -107,7 +107,7 @@ impl Scenario {
             Some(Content::Text(name)) => name.to_string(),
             _ => GENERIC.to_owned(),
         };
-        // A scenario whose profiles are based on each other in a circle cannot be built.
+        // The number of steps is limited, because profiles in a wrong scenario may be based on each other in a circle.
         for _ in 0..=self.members(PROFILES).len() {
             if self.table_of(PROFILES, &name).is_none() {
                 return Ok(self.form.built_in(&name, key).map(|value| Effective {
@@ -133,7 +133,7 @@ impl Scenario {
     }
 }
 
-/// A value as a declaration or a built-in profile writes it.
+/// Reads a value in the notation of declarations and built-in profiles.
 fn value_of(text: &str) -> Option<Content<'static>> {
     match Value::written(text) {
         _ if text == "none" => None,
@@ -148,5 +148,5 @@ pub(super) const PROFILES: &str = "profiles";
 
 pub(super) const PROFILE: &str = "profile";
 
-/// The profile of a table that names none, and the base of a profile that names none.
+/// The profile of a table without the key `profile`, and the base of a profile without the key `base`.
 const GENERIC: &str = "generic";

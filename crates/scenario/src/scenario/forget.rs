@@ -1,17 +1,17 @@
-//! Wrong keys are taken away by their lines, so that a check finds further errors.
+//! Removal of wrong keys by their lines, so that a check finds further errors.
 
 use super::Scenario;
 use crate::tree::{Content, Part, Table};
 
 impl Scenario {
-    /// Takes away the key that is written on this line, or the table of a list that begins there. Returns false if there is no such key or
-    /// table, or several keys of one table are on the line.
+    /// Removes the key that is written on this line, or the table of a list that begins on this line. Returns false if there is no such key or table,
+    /// or if several keys of one table are on the line.
     pub fn forget(&mut self, line: usize) -> bool {
         let source = self.source.clone();
         forget_in(&mut self.tree, &|at| source.line(at) == line)
     }
 
-    /// The line at which the table of the key on this line begins.
+    /// For the key on this line: the line at which its table begins.
     pub fn beginning_of(&self, line: usize) -> Option<usize> {
         let is_there = |at| self.source.line(at) == line;
         let begin = beginning_in(&self.tree, 0, &is_there)?;

@@ -1,4 +1,5 @@
-//! The places in the text that the parts of a scenario are from, apart from the parts, so that a scenario that is sent as TOML keeps its lines.
+//! The places in the text of all parts of a scenario, stored separately from the parts, so that a scenario that is sent as TOML keeps its line
+//! numbers.
 
 use super::Scenario;
 use crate::tree::{Content, Part, Table};
@@ -8,14 +9,14 @@ use crate::tree::{Content, Part, Table};
 pub struct Marks {
     /// The bytes of the text at which its lines begin.
     pub lines: Vec<usize>,
-    /// The byte at which each key and each value begins: tables by tables, their keys in the order of names.
+    /// The byte at which each key and each value begins: table by table, with the keys of each table in the order of their names.
     pub places: Vec<usize>,
-    /// The values of the variables of each table, in the same order, if it is a member of a repeated one.
+    /// For each table, in the same order: the values of its variables, if it is a member of a repeated table.
     pub members: Vec<Option<String>>,
 }
 
 impl Scenario {
-    /// The places of all parts.
+    /// Returns the places of all parts.
     pub fn marks(&self) -> Marks {
         let mut marks = Marks {
             lines: self.source.lines().to_vec(),
@@ -28,7 +29,7 @@ impl Scenario {
         marks
     }
 
-    /// The scenario with the places of the scenario whose TOML it was read from.
+    /// Returns the scenario with these places. They are from the scenario whose TOML this scenario was read from.
     #[must_use]
     pub fn with_marks(mut self, marks: Marks) -> Self {
         let (mut places, mut members) = (marks.places.into_iter(), marks.members.into_iter());
@@ -46,7 +47,7 @@ enum Mark<'t> {
     Member(&'t mut Option<String>),
 }
 
-/// Visits the marks of a table and of all parts in it, in an order that TOML keeps.
+/// Visits the marks of a table and of all parts in it. The order is the same before and after the scenario is written as TOML and read again.
 fn visit(table: &mut Table<'static>, see: &mut impl FnMut(Mark<'_>)) {
     see(Mark::Member(&mut table.member));
     let mut entries: Vec<_> = table.entries.iter_mut().collect();

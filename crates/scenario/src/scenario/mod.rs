@@ -1,7 +1,7 @@
-//! A scenario as an object: its keys are read and set by their paths, such as `devices.a.tags`, and keep their lines.
+//! A scenario as an object. Its keys are read and set by their paths, such as `devices.a.tags`, and keep their line numbers.
 //!
-//! A path follows the tables of the TOML: section, name or id, key. `*` stands for every name. A key that the text does not write is
-//! set as well, since the form of scenarios knows its default.
+//! A path follows the tables of the TOML: section, name or id, key. `*` stands for every name. A key that the text does not write can be set as well,
+//! because the form of scenarios has all keys.
 
 mod effective;
 mod forget;
@@ -24,7 +24,7 @@ pub use effective::{Effective, Origin};
 pub use marks::Marks;
 pub use used::{TableAt, Unwritten};
 
-/// A scenario as written, whose keys can be set otherwise.
+/// A scenario as written, whose keys can be set to other values.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     source: Arc<Source>,
@@ -56,13 +56,13 @@ impl Scenario {
         toml::to_string(&self.tree).expect("every value of a scenario is one of TOML")
     }
 
-    /// The source of messages, and the tables with the repeated ones written out.
+    /// Returns the source, for error messages, and the top-level table, in which repeated tables are replaced by their members.
     pub fn document(&self) -> Result<(&Source, Table<'static>), ScenarioError> {
         let tree = self.source.written_out(self.tree.clone())?;
         Ok((&self.source, tree))
     }
 
-    /// Writes the repeated tables out, so that every member has a table of its own.
+    /// Replaces the repeated tables by their members, so that every member has a table of its own.
     pub fn write_out(&mut self) -> Result<(), ScenarioError> {
         if self.tree.entries.iter().any(|one| is_repeated(&one.value)) {
             self.tree = self.document()?.1;
@@ -70,18 +70,18 @@ impl Scenario {
         Ok(())
     }
 
-    /// The value that the scenario writes at `path`, of several the first.
+    /// The value that the scenario writes at `path`. If the path names several keys, it is the value of the first one.
     pub fn get(&self, path: &str) -> Result<Option<Content<'static>>, String> {
         Ok(self.part(path)?.map(|part| part.content))
     }
 
-    /// Sets the key at `path`; without a value, takes it away. A key that is set replaces the keys that it is an alternative to. Whether the
-    /// key exists is left to the reader of the scenario.
+    /// Sets the key at `path`; without a value, removes it. Keys that the set key excludes are removed. Whether a key of this name exists is checked
+    /// when the scenario is read.
     pub fn set(&mut self, path: &str, value: Option<&Content<'static>>) -> Result<(), String> {
         self.set_beside(path, value, &mut Vec::new())
     }
 
-    /// Sets the key at `path`, and adds its places to those `beside`, which it does not replace.
+    /// Sets the key at `path`, and adds its places to `beside`. Keys at the places in `beside` are not removed, even if the new key excludes them.
     fn set_beside(
         &mut self,
         path: &str,
@@ -91,7 +91,7 @@ impl Scenario {
         let (places, written_out) = self.places(path)?;
         if let Some(tree) = written_out {
             self.tree = tree;
-            // The ways to the tables are others now.
+            // The tables are at other places now, so the old places are invalid.
             beside.clear();
         }
         for place in places {
@@ -110,8 +110,8 @@ impl Scenario {
         Ok(())
     }
 
-    /// Sets keys by their paths. The value of a member of a repeated table counts more than that of the table, and otherwise the last
-    /// one of two for one key.
+    /// Sets keys by their paths. A value for a member of a repeated table has priority over a value for the table. If a key is set twice otherwise,
+    /// the last value applies.
     pub fn update(
         &mut self,
         settings: &[(String, Option<Content<'static>>)],
@@ -125,7 +125,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Whether setting `path` replaces all that setting `other` has set. Two paths may name one key: `links.s0-b.lanes` and
+    /// Whether setting `path` sets all keys again that setting `other` sets. Two paths may name the same key: `links.s0-b.lanes` and
     /// `devices.b.upstream.lanes`.
     pub fn covers(&self, path: &str, other: &str) -> Result<bool, String> {
         let mut this = self.clone();
@@ -149,14 +149,14 @@ impl Scenario {
         tables.map(|(name, _)| name).collect()
     }
 
-    /// The part at a path, with the repeated tables written out if it is of a member.
+    /// The part at a path. If the path names a member of a repeated table, the members are written out for this.
     fn part(&self, path: &str) -> Result<Option<Part<'static>>, String> {
         let (places, written_out) = self.places(path)?;
         let tree = written_out.as_ref().unwrap_or(&self.tree);
         Ok(places.first().and_then(|one| one.part(tree, &one.key)))
     }
 
-    /// Refuses a list as the value of a key that has none.
+    /// Returns an error if the value is a list and the key does not accept lists.
     fn check(&self, key: &str, value: Option<&Content<'static>>) -> Result<(), String> {
         match value {
             Some(list @ Content::List(_)) if !self.form.is_list(key) => {

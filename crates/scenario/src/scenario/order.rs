@@ -1,4 +1,4 @@
-//! The order in which keys are set: the keys of members of repeated tables after the keys of the tables.
+//! The order in which keys are set: keys of members of repeated tables are set after the keys of the repeated tables.
 
 use super::places::Place;
 use super::tables::{EVERY, LINKS, Steps, table_at};
@@ -7,10 +7,10 @@ use crate::form::Shape;
 use crate::path;
 
 impl Scenario {
-    /// The numbers of the paths in the order in which their keys are set.
+    /// The indices of the paths, in the order in which their keys are set.
     ///
-    /// The first key of a member writes all members of its table out, so keys of members follow keys of repeated tables. All others stay
-    /// as they are given.
+    /// Setting a key of one member replaces the repeated table by all its members, so keys of members are set after keys of repeated tables. All
+    /// other keys stay in the given order.
     pub fn in_order(&self, paths: &[&str]) -> Result<Vec<usize>, String> {
         if !self.has_repeated() {
             return Ok((0..paths.len()).collect());
@@ -34,7 +34,7 @@ impl Scenario {
         self.tree.get(section).is_some_and(is_repeated)
     }
 
-    /// Whether a path is about one member of a repeated table, which has no table of its own yet.
+    /// Whether a path names one member of a repeated table, and this member has no table of its own yet.
     pub(super) fn is_of_member(&self, parts: &[String]) -> bool {
         let [section, name, _, rest @ ..] = parts else {
             return false;
@@ -48,7 +48,7 @@ impl Scenario {
             Some(Shape::List(_) | Shape::Joined) if rest.is_empty() => {}
             _ => return false,
         }
-        // An id that is not written counts all members before.
+        // An id that is not written depends on the number of all members before, so the table is not known before the members are written out.
         let is_written = |(one, at): (String, Steps)| {
             one == *name && (is_named || table_at(&self.tree, &at).text("id").is_some())
         };
@@ -57,7 +57,7 @@ impl Scenario {
             && !self.tables_of(section).into_iter().any(is_written)
     }
 
-    /// Whether a path names a repeated table, whose key is that of all members.
+    /// Whether a path names a repeated table itself, so that its key applies to all members.
     fn is_of_repeated(&self, parts: &[String]) -> bool {
         let is_every = parts.get(1).is_some_and(|name| name == EVERY);
         let places = self.places_of("", parts).unwrap_or_default();
@@ -65,7 +65,7 @@ impl Scenario {
         !is_every && places.iter().any(is_there)
     }
 
-    /// The links that a key of all links does not change, as they write it themselves.
+    /// The links that write the key of `path` themselves, so that setting the key in `[links]` does not change them.
     pub fn links_with_their_own(&self, path: &str) -> Result<Vec<String>, String> {
         let parts = path::split(path)?;
         let [section, key] = parts.as_slice() else {

@@ -1,4 +1,4 @@
-//! The keys that a path names: all tables that have them, or a message with the nearest path that is right.
+//! The places of the keys that a path names, or an error message with the most similar correct path.
 
 use std::borrow::Cow;
 
@@ -9,12 +9,12 @@ use crate::form::{InnerForm, SectionForm, Shape, TOP};
 use crate::path;
 use crate::tree::{Content, Part, Table};
 
-/// A key of a table, which may not be written yet.
+/// The place of a key in a table. The key or the table may not be written yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// The way to the last table that is written.
+    /// The steps to the innermost table on the way that is written.
     pub(super) table: Steps,
-    /// The tables below that one, which lead to the table of the key.
+    /// The names of the tables within this table that lead to the table of the key.
     pub(super) inner: Vec<String>,
     pub(super) key: String,
     /// The section whose keys the table has.
@@ -23,7 +23,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The key of a link, which the table at the end of a way writes, or the table `upstream` within.
+    /// The place of a key of a link. The key is in the table at the end of the steps or, if `within` is true, in the table `upstream` within it.
     pub(super) fn of_link((table, within): (Steps, bool), key: &str) -> Self {
         let inner = within.then(|| UPSTREAM.to_owned());
         Self {
@@ -35,7 +35,7 @@ impl Place {
         }
     }
 
-    /// Another key of the table.
+    /// The place of another key of the same table.
     pub(super) fn beside(&self, key: &str) -> Self {
         Self {
             key: key.to_owned(),
@@ -52,7 +52,7 @@ impl Place {
         table.get(key).cloned()
     }
 
-    /// Sets the key; without a value, takes it away.
+    /// Sets the key; without a value, removes it.
     pub(super) fn set(&self, root: &mut Table<'static>, value: Option<Content<'static>>) {
         let mut table = table_at_mut(root, &self.table);
         for name in &self.inner {
@@ -72,7 +72,7 @@ impl Place {
     }
 }
 
-/// The table that a value stands for: the table above a node may be written as a name alone.
+/// The table that a value stands for. The value of `upstream` may be only the name of the node above.
 fn as_table(content: Content<'static>) -> Table<'static> {
     match content {
         Content::Table(table) => table,
@@ -80,7 +80,7 @@ fn as_table(content: Content<'static>) -> Table<'static> {
     }
 }
 
-/// The places that a path names, and the tables with the repeated ones written out if the places are in these.
+/// The places that a path names. If they are in members of repeated tables, the second value is the top-level table with these members.
 type Places = (Vec<Place>, Option<Table<'static>>);
 
 impl Scenario {
@@ -145,7 +145,7 @@ impl Scenario {
         }])
     }
 
-    /// The key of one table of a section, or of every one that takes it.
+    /// The places of a key in one table of a section, or in every table of the section that has the key.
     fn of_tables(
         &self,
         path: &str,
@@ -185,7 +185,7 @@ impl Scenario {
         places.collect()
     }
 
-    /// Whether tables of this section, and of the model of this table, have the key.
+    /// Whether the table at `at`, in this section and with its model, can have the key.
     fn takes(&self, section: &str, at: &[usize], keys: &[String]) -> bool {
         let table = table_at(&self.tree, at);
         match keys {
@@ -195,7 +195,7 @@ impl Scenario {
         }
     }
 
-    /// The message that no table of a section has this name, or this key.
+    /// The error message that no table of a section has this name, or that no table has this key.
     fn not_among(
         &self,
         path: &str,
@@ -259,7 +259,7 @@ impl Scenario {
     }
 }
 
-/// The leading parts of `keys` that are tables within a table of the section, and the form of the last one.
+/// The first parts of `keys` that are tables within a table of the section, and the form of the innermost of these tables.
 fn within(form: &SectionForm, keys: &[String]) -> (Vec<String>, Option<&'static InnerForm>) {
     let (mut names, mut last, mut known) = (Vec::new(), None, form.inner);
     for name in keys.iter().take(keys.len().saturating_sub(1)) {
@@ -272,12 +272,12 @@ fn within(form: &SectionForm, keys: &[String]) -> (Vec<String>, Option<&'static 
     (names, last)
 }
 
-/// The model of a device, which has a default.
+/// The model of a device, or the default model if none is written.
 pub(super) fn model_of<'t>(table: &'t Table<'static>) -> &'t str {
     table.text("model").unwrap_or("dma")
 }
 
-/// The key, if it is all that is left of the path.
+/// Returns the key if it is the only part that is left of the path; otherwise an error message.
 fn only(path: &str, rest: &[String], before: &[&str]) -> Result<String, String> {
     let place = path::join(before);
     match rest {
@@ -292,12 +292,12 @@ fn only(path: &str, rest: &[String], before: &[&str]) -> Result<String, String> 
     }
 }
 
-/// A name as messages have it.
+/// A name in quotes, as messages show it.
 fn quoted(name: &str) -> String {
     format!("'{}'", name.escape_debug())
 }
 
-/// The message that a part of a path is not known, with the nearest one that is.
+/// The error message that a part of a path is not known, with the most similar known name.
 fn unknown(path: &str, what: &str, given: &str, before: &[&str], known: &[&str]) -> String {
     let advice = match nearest(given, known) {
         Some(near) => {

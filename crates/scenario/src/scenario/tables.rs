@@ -1,14 +1,14 @@
-//! The tables of a scenario by their names: the tables of a section, and the tables of links; tables are added and removed.
+//! The tables of a scenario by their names: the tables of a section, and the tables of links. Tables can be added and removed.
 
 use super::{Scenario, below};
 use crate::form::Shape;
 use crate::path;
 use crate::tree::{Content, Part, Table};
 
-/// The way from the top level to a table: the number of an entry or of a table of a list at each step.
+/// The steps from the top level to a table: each step is the index of an entry in a table, or of a table in a list.
 pub(super) type Steps = Vec<usize>;
 
-/// The table at the end of a way.
+/// The table at the end of the steps.
 pub(super) fn table_at<'t>(root: &'t Table<'static>, steps: &[usize]) -> &'t Table<'static> {
     let Some((first, rest)) = steps.split_first() else {
         return root;
@@ -22,7 +22,7 @@ pub(super) fn table_at<'t>(root: &'t Table<'static>, steps: &[usize]) -> &'t Tab
     part.table().expect("a way leads to a table")
 }
 
-/// The table at the end of a way, to be changed.
+/// The table at the end of the steps, mutable.
 pub(super) fn table_at_mut<'t>(
     root: &'t mut Table<'static>,
     steps: &[usize],
@@ -66,13 +66,14 @@ impl Scenario {
         }
     }
 
-    /// The table of this name in a section. Of two with one name, the last one.
+    /// The table of this name in a section. If two tables have the same name, it is the last one.
     pub(super) fn table_of(&self, section: &str, name: &str) -> Option<Steps> {
         let mut tables = self.tables_of(section).into_iter().rev();
         tables.find(|(one, _)| one == name).map(|(_, steps)| steps)
     }
 
-    /// The place where each link is written: a node, whose table of the link to the node above it is within it, or a cable.
+    /// For each link: its name, the steps to the table that writes it, and whether the keys of the link are in the table `upstream` within this table
+    /// (a node) or in the table itself (a cable).
     pub(super) fn links(&self) -> Vec<(String, Steps, bool)> {
         let mut links = Vec::new();
         for section in self.form.sections() {
@@ -85,7 +86,7 @@ impl Scenario {
             }
         }
         for section in self.form.shaped(Shape::Joined) {
-            // Fibres are no links: they have keys of their own.
+            // Fibres are not links: their tables do not have the keys of links.
             if self.form.row(section, None, "lanes").is_some() {
                 let cables = self.tables_of(section).into_iter();
                 links.extend(cables.map(|(name, steps)| (name, steps, false)));
@@ -131,7 +132,7 @@ impl Scenario {
         }
     }
 
-    /// Takes a section away, or a table of one; the other tables of a list keep their ids. A path of neither is one of a key.
+    /// Removes a section, or a table of a section. The other tables of a list keep their ids. Any other path is the path of a key, which is removed.
     pub fn remove(&mut self, path: &str) -> Result<(), String> {
         let parts = path::split(path)?;
         match parts.as_slice() {
@@ -157,7 +158,7 @@ impl Scenario {
         }
     }
 
-    /// Writes the id of each table of a list into it.
+    /// Writes into each table of a list the id that it has, if the table does not write one.
     fn write_ids(&mut self, section: &str) {
         for (id, steps) in self.tables_of(section) {
             let table = table_at_mut(&mut self.tree, &steps);
@@ -172,7 +173,7 @@ impl Scenario {
         entries.try_for_each(|one| self.check(&one.key, Some(&one.value.content)))
     }
 
-    /// The path of the table of a node; of a node of a network, that of all its hosts or routers.
+    /// The path of the table of a node. For a node of a network, it is the path of the table for all hosts or all routers of the network.
     pub fn path_of_node(&self, name: &str) -> Option<String> {
         let nodes = self.form.sections().iter();
         let nodes = nodes.filter(|one| one.shape == Shape::Named && one.name != "profiles");
@@ -189,7 +190,7 @@ impl Scenario {
             .map(|network| format!("{}.{part}", below(NETWORKS, &network)))
     }
 
-    /// The path of the table of a link; of a link of a network, that of all of them.
+    /// The path of the table of a link. For a link of a network, it is the path of the table for all links of the network.
     pub fn path_of_link(&self, id: &str) -> Option<String> {
         if self.link(id).is_some() {
             return Some(below(LINKS, id));
@@ -198,7 +199,7 @@ impl Scenario {
             .map(|network| format!("{}.routers.upstream", below(NETWORKS, &network)))
     }
 
-    /// The path of the table with the keys of a fibre of this router; of a router of a network, that of the network.
+    /// The path of the table with the keys of a fibre of this router. For a router of a network, it is the path of the network.
     pub fn path_of_fibre(&self, id: &str, router: &str) -> Option<String> {
         if self.table_of("devices", router).is_some() {
             return Some(below("fibres", id));
@@ -223,7 +224,7 @@ fn tables_in<'t>(list: &'t [Part<'static>]) -> impl Iterator<Item = (usize, &'t 
     parts.filter_map(|(number, part)| Some((number, part.table()?)))
 }
 
-/// The id of a table of a list, the `number`-th from 1.
+/// The id of a table in a list. The `number` of the table counts from 1.
 fn id_of(table: &Table<'static>, noun: &str, number: usize) -> String {
     match table.get("id").map(|part| &part.content) {
         Some(Content::Text(id)) => id.to_string(),
@@ -232,7 +233,7 @@ fn id_of(table: &Table<'static>, noun: &str, number: usize) -> String {
     }
 }
 
-/// The tables of a list by their ends; of several between the same ends, the later ones with their numbers.
+/// The tables of a list by the names of their ends. If several have the same ends, a number is appended to the later ones.
 fn joined(at: usize, list: &[Part<'static>]) -> Vec<(String, Steps)> {
     let mut found: Vec<(String, Steps)> = Vec::new();
     for (number, table) in tables_in(list) {
@@ -254,7 +255,7 @@ fn joined(at: usize, list: &[Part<'static>]) -> Vec<(String, Steps)> {
     found
 }
 
-/// The node above that the value of `upstream` names.
+/// The name of the node above in a value of `upstream`.
 fn above(upstream: &Part<'static>) -> String {
     let name = match &upstream.content {
         Content::Text(name) => Some(name.as_ref()),
@@ -264,7 +265,7 @@ fn above(upstream: &Part<'static>) -> String {
     name.unwrap_or("None").to_owned()
 }
 
-/// The name that stands for every name of a section.
+/// The part of a path that stands for every name in a section.
 pub(super) const EVERY: &str = "*";
 
 pub(super) const LINKS: &str = "links";

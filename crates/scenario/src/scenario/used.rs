@@ -1,4 +1,4 @@
-//! All tables of a scenario, with the keys that they write, and those that they use without writing them.
+//! All tables of a scenario, with the keys that they write, and with the keys whose value is from a profile or is the default.
 
 use super::effective::{PROFILE, PROFILES};
 use super::places::model_of;
@@ -8,7 +8,7 @@ use crate::document::NOTHING;
 use crate::form::{InnerForm, Row, SectionForm, Shape};
 use crate::tree::{Content, Part, Table};
 
-/// A key that a table uses without writing it.
+/// A key that a table does not write, so that its value is from a built-in profile or is the default.
 #[derive(Debug)]
 pub struct Unwritten<'s> {
     /// The path of the key.
@@ -17,7 +17,7 @@ pub struct Unwritten<'s> {
     pub section: &'static str,
     /// The row of the key.
     pub row: &'s Row,
-    /// The built-in profile that has the value; none if the default counts.
+    /// The built-in profile that sets the value; `None` if the value is the default.
     pub profile: Option<String>,
 }
 
@@ -28,13 +28,13 @@ pub struct TableAt<'s> {
     pub path: String,
     /// The section whose keys the table has.
     pub section: &'static str,
-    /// The model, if the table is that of a device.
+    /// The model, if the table is the table of a device.
     pub model: Option<String>,
     table: &'s Table<'static>,
 }
 
 impl<'s> TableAt<'s> {
-    /// The paths and the values of the keys that the table writes; tables within it have entries of their own.
+    /// The paths and the values of the keys that the table writes. Tables within this table are not included, because each has its own `TableAt`.
     pub fn keys(&self) -> impl Iterator<Item = (String, &'s Content<'static>)> {
         let keys = self.table.iter();
         let own = keys.filter(|(_, value)| !matches!(value, Content::Table(_)));
@@ -43,7 +43,7 @@ impl<'s> TableAt<'s> {
 }
 
 impl Scenario {
-    /// The keys that the tables of the scenario use without writing them: keys of built-in profiles, and defaults. Keys of `[links]` count
+    /// The keys that the tables of the scenario do not write, so that a built-in profile or the default gives their values. Keys of `[links]` count
     /// as written in all links.
     pub fn unwritten(&self) -> Vec<Unwritten<'_>> {
         let mut found = Vec::new();
@@ -76,7 +76,7 @@ impl Scenario {
         found
     }
 
-    /// All tables of the scenario but the top level, with the tables within them.
+    /// All tables of the scenario except the top level, including the tables within tables.
     pub fn all_tables(&self) -> Vec<TableAt<'_>> {
         let mut found = Vec::new();
         for section in self.form.sections() {
@@ -95,7 +95,7 @@ impl Scenario {
     }
 }
 
-/// Adds a table, which is empty if it is not written, and those within it.
+/// Adds a table and the tables within it. A table that is not written is added as an empty table.
 fn add<'s>(
     found: &mut Vec<TableAt<'s>>,
     path: String,
@@ -105,7 +105,7 @@ fn add<'s>(
     let table = table.unwrap_or(&NOTHING);
     for form in inner {
         let part = table.get(form.name);
-        // A node without a link above has no table for it; a network has hosts and routers in any case.
+        // The table `upstream` is added only if it is written. The tables `hosts` and `routers` of a network are always added.
         if part.is_some() || form.name != UPSTREAM {
             let kind = (form.like, form.model, form.inner);
             add(
