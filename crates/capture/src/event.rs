@@ -1,4 +1,4 @@
-//! Events on wires, in the form that every format and the filter of captures read.
+//! Events on wires, in the form that all capture formats and the filter use.
 
 use kernel::{ComponentId, Observed, Span, Time};
 use packet::{Block, FibreFrame, Observation, OrderedSet, Packet, Packets, Verdict};
@@ -7,17 +7,17 @@ use protocol::Dllp;
 use super::kind::Kind;
 use super::names::{DirectionId, Names};
 
-/// Something that takes a wire, or arrives from it.
+/// The departure of a packet, ordered set or block onto a wire, or its arrival.
 #[derive(Clone, Copy, Debug)]
 pub struct WireEvent<'a> {
-    /// The component that reported it.
+    /// The component that reported the event.
     pub by: ComponentId,
     /// The port of the component.
     pub port: u16,
     pub direction: DirectionId,
-    /// The time at which its first bit takes the wire; of an arrival, the time at which its last bit has arrived.
+    /// For a departure: the time at which the first bit is on the wire. For an arrival: the time at which the last bit has arrived.
     pub at: Time,
-    /// The time at which it was reported.
+    /// The time at which the event was reported.
     pub now: Time,
     /// The departure or the arrival.
     pub what: What<'a>,
@@ -28,19 +28,19 @@ pub struct WireEvent<'a> {
 /// A departure or an arrival.
 #[derive(Clone, Copy, Debug)]
 pub enum What<'a> {
-    /// Something takes a wire.
+    /// The transmission of a packet, ordered set or block begins.
     Departure(Departure<'a>),
-    /// Something has arrived from a wire.
+    /// A TLP or DLLP has arrived.
     Arrival(Arrival),
 }
 
-/// Something that takes a wire.
+/// The transmission of a packet, ordered set or block on a wire.
 #[derive(Clone, Copy, Debug)]
 pub struct Departure<'a> {
     pub kind: Kind,
-    /// The time that it takes on the wire; of several ordered sets, the time of each.
+    /// The transmission time. For several ordered sets, it is the time of each of them.
     pub length: Span,
-    /// The fields that its kind has.
+    /// The fields that depend on the kind.
     pub content: Content<'a>,
 }
 
@@ -50,51 +50,51 @@ pub enum Content<'a> {
     Tlp {
         packet: &'a Packet,
         sequence: u16,
-        /// Whether it was sent before.
+        /// Whether this is a retransmission.
         replay: bool,
-        /// Whether it ends with EDB, so that the receiver discards it.
+        /// Whether the TLP ends with EDB, so that the receiver discards it.
         nullified: bool,
     },
-    /// A DLLP; its content is `None` if it is wrong or unknown.
+    /// A DLLP. `dllp` is `None` if the content is wrong or unknown.
     Dllp { bytes: [u8; 6], dllp: Option<Dllp> },
-    /// SKP ordered sets at equal distances.
+    /// SKP ordered sets at equal intervals.
     OrderedSets(OrderedSets),
-    /// Ordered sets that train a link, with the bytes of one over all lanes.
+    /// Ordered sets that train a link; `bytes` is the size of one ordered set over all lanes.
     Training { set: OrderedSet, bytes: u32 },
     /// A frame on a fibre.
     Frame {
         frame: FibreFrame,
         packet: &'a Packet,
-        /// Whether it was sent before.
+        /// Whether this is a retransmission.
         replay: bool,
     },
     /// A control block on a fibre.
     Block(Block),
 }
 
-/// SKP ordered sets at equal distances.
+/// SKP ordered sets at equal intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderedSets {
     pub count: u32,
-    /// The bytes of each over all lanes, with its EDS token.
+    /// The bytes of each ordered set over all lanes, including its EDS token.
     pub bytes: u16,
-    /// The bytes of the EDS token before each.
+    /// The bytes of the EDS token before each ordered set.
     pub token_bytes: u8,
-    /// The time from the beginning of one to that of the next.
+    /// The time from the beginning of one ordered set to the beginning of the next.
     pub interval: Span,
 }
 
 /// The arrival of a TLP or DLLP, and the decision of the receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// The mark that its departure has, too.
+    /// The mark that identifies the packet. Its departure has the same mark.
     pub mark: Mark,
     /// The decision of the receiver.
     pub verdict: Verdict,
     pub wrong_bits: u16,
 }
 
-/// A packet by what its departure and its arrival have in common.
+/// The identification of a packet, which is the same for its departure and its arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A TLP with this sequence number.
@@ -129,7 +129,8 @@ impl<'a> WireEvent<'a> {
         })
     }
 
-    /// The times at which single transmissions begin: all of several ordered sets, and none of what has no length or trains a link.
+    /// The times at which single transmissions begin: one for a packet, and one for each of several ordered sets. Control blocks, which have no
+    /// length, training ordered sets and arrivals have none.
     pub fn starts(&self) -> impl Iterator<Item = Time> {
         let (count, interval) = match self.what {
             What::Departure(departure) => match departure.content {
@@ -277,7 +278,7 @@ impl<'a> Departure<'a> {
         }
     }
 
-    /// The mark that the arrival has, too; only TLPs and DLLPs have arrivals.
+    /// The mark that identifies the packet at its arrival. Only TLPs and DLLPs have arrivals.
     pub fn mark(&self) -> Option<Mark> {
         match self.content {
             Content::Tlp { sequence, .. } => Some(Mark::Tlp(sequence)),
@@ -286,7 +287,7 @@ impl<'a> Departure<'a> {
         }
     }
 
-    /// The sequence number of a TLP or frame, or the one that a DLLP acknowledges or refuses.
+    /// The sequence number of a TLP or frame, or the sequence number in an Ack or Nak DLLP.
     pub fn sequence(&self) -> Option<u16> {
         match self.content {
             Content::Tlp { sequence, .. }
@@ -300,15 +301,15 @@ impl<'a> Departure<'a> {
     }
 }
 
-/// The transmissions on one wire in ticks of a picosecond, none shorter than a tick.
+/// Converts the times of the transmissions on one wire into ticks of a picosecond. Each transmission is at least one tick long.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ticks {
     until: u64,
 }
 
 impl Ticks {
-    /// The beginning and the end of the next transmission, which takes the wire at `start`. Rounding keeps the order, so that a
-    /// transmission begins before another ends only where that one is shorter than a tick.
+    /// The beginning and the end of the next transmission, which begins at `start`. Rounding does not change the order, so transmissions do not
+    /// overlap; a beginning is moved to a later tick only if the previous transmission is shorter than a tick.
     pub fn next(&mut self, start: Time, length: Span) -> (u64, u64) {
         let begin = ticks(start).max(self.until);
         self.until = ticks(start + length).max(begin + 1);
@@ -316,7 +317,7 @@ impl Ticks {
     }
 }
 
-/// Whole ticks of a picosecond until `time`.
+/// The number of whole ticks of a picosecond until `time`.
 pub fn ticks(time: Time) -> u64 {
     time.as_fs() / 1000
 }

@@ -11,15 +11,15 @@ use transaction::messages;
 use super::event::{Content, Departure};
 use super::names::Names;
 
-/// Takes the fields of a departure one by one.
+/// A receiver of the fields of a departure, which are passed to it one by one.
 pub trait Fields {
-    /// Takes a field that every format with fields has.
+    /// Receives a field that every format with fields has.
     fn value(&mut self, field: Field, value: Value<'_>);
 
-    /// Takes the scaling factors of headers and of data.
+    /// Receives the scaling factors of headers and of data.
     fn scales(&mut self, scales: [u64; 2]);
 
-    /// Takes a field that only the trace has.
+    /// Receives a field that only the JSON-lines trace has.
     fn detail<T: Serialize>(&mut self, _name: &'static str, _value: impl FnOnce() -> T) {}
 }
 
@@ -29,7 +29,7 @@ pub enum Value<'a> {
     Address(u64),
     Flag(bool),
     Function(FunctionId),
-    /// The number of a word in [`words`].
+    /// A word, with its number in [`words`].
     Word(u64, &'a str),
 }
 
@@ -58,7 +58,7 @@ macro_rules! fields {
             /// All fields.
             pub const ALL: &[Field] = &[$(Field::$field,)*];
 
-            /// The name.
+            /// The name of the field.
             pub const fn name(self) -> &'static str {
                 match self {
                     $(Field::$field => $name,)*
@@ -100,7 +100,7 @@ fields! {
     Damaged "damaged",
 }
 
-/// The words for classes and for the status of completions, before those for flows.
+/// The words for classes and for the status of completions. In [`words`], the names of flows are after them.
 const WORDS: [&str; 8] = [
     "posted",
     "non-posted",
@@ -191,7 +191,7 @@ impl Departure<'_> {
     }
 }
 
-/// Gives the fields of a header and of the payload's size.
+/// Passes the fields of the header, and the size of the payload, to `to`.
 fn header(packet: &Packet, to: &mut impl Fields) {
     let header = packet.header();
     to.detail("class", || class(header.class()));

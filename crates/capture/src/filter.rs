@@ -24,11 +24,11 @@ pub struct FilterOptions {
     pub address: Option<String>,
     /// Names of flows and other workloads.
     pub flows: Vec<String>,
-    /// Two times with `..` between: the beginning, and the end, which is outside. Either may be left out.
+    /// Two times with `..` between: the beginning, and the end, which is not part of the window. Each of them may be left out.
     pub window: Option<String>,
 }
 
-/// A part of a filter that cannot be meant.
+/// The error that a part of a filter is wrong.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error("{part} {written:?}: {advice}")]
 pub struct FilterError {
@@ -40,25 +40,25 @@ pub struct FilterError {
     pub advice: String,
 }
 
-/// A filter of what takes a wire and what arrives.
+/// A filter of departures and arrivals on wires.
 ///
-/// Something passes if it matches all parts. A completion passes a range of addresses if its request does. An arrival passes if what arrives passed
-/// when it left; the window alone looks at the time of the arrival itself.
+/// A departure passes if it matches all parts of the filter. A completion matches a range of addresses if its request does. An arrival passes if the
+/// departure of the same packet matched; only the window is compared with the time of the arrival itself.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Whether each direction passes, by its number; all do if `None`.
+    /// Whether each direction passes, by its number. `None` if all directions pass.
     directions: Option<Vec<bool>>,
     kinds: Option<Kinds>,
     /// The first and the last byte.
     addresses: Option<(u64, u64)>,
-    /// Whether each flow passes, by its number; all do if `None`.
+    /// Whether each flow passes, by its number. `None` if all flows pass.
     flows: Option<Vec<bool>>,
     window: Option<Range<Time>>,
-    /// Requests whose completions pass the range of addresses.
+    /// The outstanding requests in the range of addresses, whose completions pass.
     requests: BTreeSet<Request>,
     has_arrivals: bool,
-    /// The sequence numbers of TLPs that have left and not arrived, and whether they passed, by direction. Kept only if a part of
-    /// the filter looks at packets, and for arrivals.
+    /// For each direction: the sequence numbers of the TLPs that were sent and have not arrived, and whether they passed. They are recorded only if
+    /// the capture has arrivals and if the filter has kinds, addresses or flows.
     on_the_way: Vec<VecDeque<(u16, bool)>>,
 }
 
@@ -66,7 +66,7 @@ pub struct Filter {
 type Request = (Option<usize>, FunctionId, Tag);
 
 impl Filter {
-    /// Reads a filter, whose names must be among `names`.
+    /// Makes a filter from its options. The names in the options must be among `names`.
     pub fn new(options: &FilterOptions, names: &Names) -> Result<Self, FilterError> {
         Ok(Filter {
             directions: links(&options.at, names)?,
@@ -80,7 +80,7 @@ impl Filter {
         })
     }
 
-    /// The filter of a capture that has no records of arrivals, unless `has_arrivals`.
+    /// Sets whether the capture has records of arrivals.
     #[must_use]
     pub fn with_arrivals(self, has_arrivals: bool) -> Self {
         Filter {
@@ -89,14 +89,14 @@ impl Filter {
         }
     }
 
-    /// The part of `event` that passes, if any does: of several ordered sets, those within the window.
+    /// The part of `event` that passes the filter, if there is one. Of several ordered sets, the ordered sets within the window pass.
     pub fn pass<'a>(&mut self, event: &WireEvent<'a>) -> Option<WireEvent<'a>> {
         let passes = self.passes_direction(event.direction)
             && (!self.looks_at_kinds() || self.passes_kinds(event));
         passes.then(|| self.within(event)).flatten()
     }
 
-    /// Whether `event` matches the parts that look at more than the link and the time.
+    /// Whether `event` matches the kinds, addresses and flows of the filter.
     fn passes_kinds(&mut self, event: &WireEvent<'_>) -> bool {
         match event.what {
             What::Departure(departure) => {
@@ -121,13 +121,13 @@ impl Filter {
         }
     }
 
-    /// Whether anything of a direction may pass.
+    /// Whether events of this direction can pass.
     pub fn passes_direction(&self, direction: DirectionId) -> bool {
         let all = self.directions.as_ref();
         all.is_none_or(|directions| directions[direction.0])
     }
 
-    /// Whether the filter remembers requests, by which it finds what passes on other links.
+    /// Whether the filter stores requests, to recognise their completions on all links.
     pub fn remembers_requests(&self) -> bool {
         self.addresses.is_some()
     }
@@ -138,7 +138,7 @@ impl Filter {
         window.is_none_or(|window| window.contains(&time))
     }
 
-    /// Whether a part of the filter looks at more than the link and the time.
+    /// Whether the filter has kinds, addresses or flows.
     fn looks_at_kinds(&self) -> bool {
         self.kinds.is_some() || self.addresses.is_some() || self.flows.is_some()
     }
@@ -152,7 +152,7 @@ impl Filter {
     }
 
     fn passes_packet(&mut self, packet: &Packet, kind: Kind, event: &WireEvent<'_>) -> bool {
-        // Requests are remembered even if only their completions are of a kind that passes.
+        // The address is checked first, because requests must be stored even if only their completions are of a kind that passes.
         let by_address = self.passes_address(packet, event);
         let flow = packet.stamp.flow;
         let by_flow = self
@@ -183,7 +183,8 @@ impl Filter {
         passes
     }
 
-    /// Whether the TLP with number `sequence`, which arrives, passed when it left. One that left before the capture began did not.
+    /// Whether the departure of the TLP with the number `sequence`, which has arrived, passed the filter. If it departed before the capture began,
+    /// the result is false.
     fn passed(&mut self, direction: DirectionId, sequence: u16) -> bool {
         let left = &mut self.on_the_way[direction.0];
         let Some(position) = left.iter().position(|(one, _)| *one == sequence) else {
@@ -212,12 +213,13 @@ impl Filter {
     }
 }
 
-/// The part of several ordered sets, of which the first begins at `start`, that begins within `window`, and its beginning.
+/// Of several ordered sets, the first of which begins at `start`: the ordered sets that begin within `window`, and the time at which the first of
+/// them begins.
 fn ordered_sets_within(
     (sets, start): (OrderedSets, Time),
     window: &Range<Time>,
 ) -> Option<(OrderedSets, Time)> {
-    // The number of those that begin before `time`.
+    // The number of ordered sets that begin before `time`.
     let before = |time: Time| {
         let since = time.since(start).as_fs();
         let number = if sets.interval == Span::ZERO {
@@ -233,7 +235,7 @@ fn ordered_sets_within(
     (end > first).then_some((OrderedSets { count, ..sets }, start))
 }
 
-/// The first and the last byte of each range of addresses that a packet names.
+/// The first and the last byte of each range of addresses in a packet.
 fn ranges(packet: &Packet) -> impl Iterator<Item = (u64, u64)> {
     let range = |first: u64, length: u64| (first, first.saturating_add(length.max(1) - 1));
     let header = packet.header();
@@ -273,7 +275,7 @@ fn flows(written: &[String], names: &Names) -> Result<Option<Vec<bool>>, FilterE
     chosen(written, flows, "flow", wrong)
 }
 
-/// Whether each of `all` is among the written names, each of which must be one of `all`; nothing if no name is written.
+/// For each name in `all`: whether it is among the written names. `None` if no name is written. Each written name must be in `all`.
 fn chosen<'a>(
     written: &[String],
     all: impl Iterator<Item = &'a str>,
@@ -307,7 +309,7 @@ fn kinds(written: &[String]) -> Result<Option<Kinds>, FilterError> {
     Ok(set)
 }
 
-/// The names of all kinds, each group with its kinds.
+/// A list of the names of all kinds, group by group, for messages.
 fn all_kinds() -> String {
     let groups = [
         Group::Tlp,
@@ -438,7 +440,7 @@ mod tests {
     }
 
     proptest! {
-        /// Several ordered sets are recorded together; a window takes each of them that begins in it, and no other.
+        /// Several ordered sets are recorded as one event. Exactly the ordered sets that begin in the window pass.
         #[test]
         fn a_window_takes_the_ordered_sets_that_begin_in_it(
             start in 0_u64..1000,

@@ -1,8 +1,8 @@
-//! The kinds of what takes a wire, by the specification's abbreviations.
+//! The kinds of packets, ordered sets and blocks on wires, by the abbreviations of the specifications.
 
 use protocol::{AtomicOperation, ConfigKind, Dllp, Header, Message, PacketType, Severity};
 
-/// Declares the kinds, with the group that each is in and its name.
+/// Declares the kinds, each with its group and its name.
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident $group:ident $name:literal,)*) => {
         /// A kind of TLP, DLLP or ordered set, or a frame or control block of a fibre.
@@ -83,9 +83,9 @@ kinds! {
     Ack Dllp "Ack",
     /// Negative acknowledgement.
     Nak Dllp "Nak",
-    /// First limits of credit.
+    /// Initial limits of credit.
     InitFc1 Dllp "InitFC1",
-    /// First limits of credit, confirmed.
+    /// Confirmation of the initial limits of credit.
     InitFc2 Dllp "InitFC2",
     /// Later limits of credit.
     UpdateFc Dllp "UpdateFC",
@@ -174,7 +174,7 @@ impl Kind {
         }
     }
 
-    /// The kind of a DLLP; of one with a wrong or unknown content if `None`.
+    /// The kind of a DLLP. `None` stands for a DLLP with wrong or unknown content.
     pub fn of_dllp(dllp: Option<&Dllp>) -> Self {
         match dllp {
             Some(Dllp::Ack { .. }) => Kind::Ack,
@@ -196,7 +196,7 @@ pub struct Kinds(u64);
 impl Kinds {
     pub const NONE: Kinds = Kinds(0);
 
-    /// The kinds that `name`, of a kind or of a group, stands for; upper and lower case are the same.
+    /// The kinds that `name` stands for, which is the name of a kind or of a group. Upper and lower case are equivalent.
     pub fn named(name: &str) -> Option<Self> {
         let named = Kind::ALL.iter().filter(|kind| {
             let names = [kind.name(), kind.group().name()];

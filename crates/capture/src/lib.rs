@@ -1,6 +1,6 @@
-//! Captures: what takes a wire and what arrives, written to files of several formats, each with a filter of its own.
+//! Captures: records of departures and arrivals on wires, in files of several formats. Each capture has its own filter.
 //!
-//! A capture is a probe: it changes nothing of what is simulated, and without one nothing is observed in detail.
+//! A capture does not change the simulation. Without a capture, these details are not observed.
 
 mod event;
 mod fields;
@@ -35,7 +35,7 @@ pub use vcd::Vcd;
 
 /// A format of captures.
 pub trait Format: Debug + Send + Sync {
-    /// Appends what stands before all records of the file.
+    /// Appends the beginning of the file, before all records.
     fn begin(&mut self, _names: &Names, _filter: &Filter, _out: &mut Vec<u8>) {}
 
     /// Whether the format has records of arrivals.
@@ -43,7 +43,7 @@ pub trait Format: Debug + Send + Sync {
         true
     }
 
-    /// Whether the format has to see each event of the whole fabric, and not only its observations.
+    /// Whether the format needs each event of the whole fabric and not only the observations, so that the run must use one thread.
     fn needs_one_thread(&self) -> bool {
         true
     }
@@ -54,14 +54,13 @@ pub trait Format: Debug + Send + Sync {
     /// Appends the records of a component's state after it has handled an event.
     fn look(&mut self, _look: &Look<'_>, _filter: &Filter, _out: &mut Vec<u8>) {}
 
-    /// Writes the records of the time before `now` that the format has kept back, as far as it wants to, because time moves on to
-    /// `now`.
+    /// The simulation time advances to `now`. The format may write records of earlier times that it has delayed.
     fn advance(&mut self, _now: Time, _output: &mut Output) {}
 
-    /// Writes what is left to write when the simulation pauses at `now`. It may go on later.
+    /// Writes all delayed records, because the simulation pauses at `now`. The simulation may continue later.
     fn pause(&mut self, _now: Time, _output: &mut Output) {}
 
-    /// Writes the records that the format has kept back, because the capture ends.
+    /// Writes all delayed records, because the capture ends.
     fn end(&mut self, _output: &mut Output) {}
 }
 
@@ -79,13 +78,13 @@ pub trait Links: Debug {
 pub struct Look<'a> {
     /// The component's number.
     pub id: ComponentId,
-    /// Its link ends.
+    /// The link ends of the component.
     pub links: &'a dyn Links,
     /// The present time.
     pub now: Time,
     /// The observations during the event.
     pub observed: &'a [Observed<Observation>],
-    /// The packets that it names.
+    /// The packets that the observations refer to.
     pub packets: &'a Packets,
     /// The names of links, components and flows.
     pub names: &'a Names,
@@ -96,10 +95,9 @@ struct Capture {
     filter: Filter,
     format: Box<dyn Format>,
     output: Output,
-    /// Records of the present time: the component of each, and its range in the output's buffer. A record is made while its packet is
-    /// still held.
+    /// The records of the present time: for each, its component and its range in the output's buffer. A record is made while its packet still exists.
     noted: Vec<(ComponentId, Range<usize>)>,
-    /// Whether the filter has let anything pass.
+    /// Whether any event has passed the filter.
     has_passed: bool,
 }
 
@@ -110,13 +108,13 @@ pub struct Captures {
     all: Vec<Capture>,
     /// Whether any capture has records of arrivals.
     has_arrivals: bool,
-    /// Number of noted observations among those not yet handed to the probes.
+    /// The number of observations in the world's list of which records have been made. The probes have not received the list yet.
     seen: usize,
     now: Time,
 }
 
 impl Captures {
-    /// No captures yet of a run of `plan`; `parts` are the names of the workloads of all parts, by the numbers of the parts.
+    /// Creates an empty set of captures for a run of `plan`. `parts` has, for each part of the workloads, the name of its workload.
     pub fn new(plan: &FabricPlan, parts: Vec<String>) -> Self {
         Captures {
             names: Names::new(plan, parts),
@@ -127,7 +125,7 @@ impl Captures {
         }
     }
 
-    /// The names that filters may have.
+    /// The names that can be used in filters.
     pub fn names(&self) -> &Names {
         &self.names
     }
@@ -148,7 +146,7 @@ impl Captures {
         });
     }
 
-    /// Makes the records of an event that component `id` has just handled.
+    /// Makes the records for an event that component `id` has just handled.
     pub fn note_event(&mut self, id: ComponentId, links: &dyn Links, world: &World<Pcie>) {
         if world.now() > self.now {
             self.now = world.now();
@@ -170,7 +168,7 @@ impl Captures {
         }
     }
 
-    /// Makes the records of the observations in `world` since the last call.
+    /// Makes the records for the observations in `world` since the last call.
     pub fn note(&mut self, world: &World<Pcie>) {
         if world.observations.len() > self.seen {
             self.note_all(&world.observations[self.seen..], &world.store);
@@ -178,7 +176,7 @@ impl Captures {
         }
     }
 
-    /// Makes the records of observations, whose packets are in `packets`.
+    /// Makes the records for the observations in `all`. Their packets are in `packets`.
     pub fn note_all(&mut self, all: &[Observed<Observation>], packets: &Packets) {
         for told in all {
             let Some(event) = WireEvent::of(told, packets, &self.names) else {
@@ -193,7 +191,8 @@ impl Captures {
         }
     }
 
-    /// Whether a capture has records of more than observations and their packets, or depends on the order in which components made them.
+    /// Whether the run must use one thread, because a format needs more than observations and their packets, or because a filter depends on the order
+    /// of observations of different components.
     pub fn need_one_thread(&self) -> bool {
         let mut all = self.all.iter();
         all.any(|one| one.format.needs_one_thread() || one.filter.remembers_requests())
@@ -207,20 +206,20 @@ impl Captures {
         self.seen = 0;
     }
 
-    /// Writes everything until `now` to the files. Nothing is written to a file after its first error.
+    /// Writes all records until `now` to the files. After the first error of a file, nothing more is written to it.
     pub fn flush(&mut self, now: Time) {
         for capture in &mut self.all {
             capture.flush(now);
         }
     }
 
-    /// The numbers of the captures whose filter has let nothing pass.
+    /// The numbers of the captures in which no event has passed the filter.
     pub fn without_events(&self) -> impl Iterator<Item = usize> {
         let all = self.all.iter().enumerate();
         all.filter_map(|(number, one)| (!one.has_passed).then_some(number))
     }
 
-    /// The number of a capture whose file has failed, and the error; each only once.
+    /// Returns the number of a capture whose file has failed, and the error. Each error is returned only once.
     pub fn take_failure(&mut self) -> Option<(usize, io::Error)> {
         let mut all = self.all.iter_mut().enumerate();
         all.find_map(|(number, one)| Some((number, one.output.take_failure()?)))
@@ -252,7 +251,7 @@ impl Capture {
         self.enter(look.id, begin);
     }
 
-    /// Notes that the output's buffer from `begin` on is of component `by`.
+    /// Notes that the bytes of the output's buffer from `begin` on are records of component `by`.
     fn enter(&mut self, by: ComponentId, begin: usize) {
         let end = self.output.buffer().len();
         match self.noted.last_mut() {

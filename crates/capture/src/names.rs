@@ -17,9 +17,9 @@ pub struct Direction {
     pub link: String,
     /// `up` or `down` of a link; of a fibre or cable, the names of both ends.
     pub name: String,
-    /// The tree of the link, in which routing IDs are unique: its host. `None` between trees.
+    /// The host of the tree that the link is in. Routing IDs are unique within a tree. `None` for fibres and cables, which join trees.
     pub host: Option<usize>,
-    /// Whether it carries DLLPs; a fibre has none.
+    /// Whether the direction carries DLLPs. A fibre carries none.
     pub has_dllps: bool,
 }
 
@@ -33,16 +33,16 @@ pub struct WireEnd {
 /// The names of the links, components and flows of a plan.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// The end of a link at each port, by component. `None` where a port has no link.
+    /// For each component and each of its ports: the end of the link there. `None` if the port has no link.
     ends: Vec<Vec<Option<WireEnd>>>,
     directions: Vec<Direction>,
     components: Vec<String>,
-    /// The names of the flows, workloads and collectives, by the numbers of their parts.
+    /// The name of the workload of each part, by the number of the part.
     flows: Vec<String>,
 }
 
 impl Names {
-    /// The names of `plan`; `parts` are the names of the workloads of all parts, by the numbers of the parts.
+    /// Collects the names of `plan`. `parts` has, for each part of the workloads, the name of its workload.
     pub fn new(plan: &FabricPlan, parts: Vec<String>) -> Self {
         let nodes = plan.nodes.iter().map(|node| &node.name);
         let controllers = plan.controllers.iter().map(|controller| &controller.name);
@@ -58,7 +58,7 @@ impl Names {
         names
     }
 
-    /// Names both directions of a link, fibre or cable, and joins its ports by them.
+    /// Adds the names of both directions of a link, fibre or cable, and enters its ends at the ports of both components.
     fn join(&mut self, plan: &FabricPlan, wire: &WirePlan<'_>) {
         let first = self.directions.len();
         let [there, back] = [first, first + 1].map(DirectionId);

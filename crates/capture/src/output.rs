@@ -1,12 +1,12 @@
-//! The output of a capture, whose file has whole records whenever the simulation pauses, and also after an error.
+//! The output of a capture. Its file contains only whole records whenever the simulation pauses, and also after an error.
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
 use std::ops::Range;
 
-/// A file, and the records that are not in it yet.
+/// A file, and a buffer with the records that are not in the file yet.
 ///
-/// After an error nothing more is written, and the file is cut after its last whole record, so that what is there can be read.
+/// After an error, nothing more is written, and the file is truncated after its last whole record, so that it remains readable.
 #[derive(Debug)]
 pub struct Output {
     file: File,
@@ -16,11 +16,11 @@ pub struct Output {
     /// Bytes of whole records in the file.
     written: u64,
     has_failed: bool,
-    /// The error of the file, until it is taken.
+    /// The error of the file, until [`Output::take_failure`] returns it.
     failure: Option<io::Error>,
 }
 
-/// The buffer is written when it has this size.
+/// The buffer is written to the file when it has this size.
 const BLOCK: usize = 128 << 10;
 
 impl Output {
@@ -42,7 +42,8 @@ impl Output {
         self.end_record();
     }
 
-    /// The buffer for the next record, which [`end_record`](Self::end_record) ends. Nothing before it changes.
+    /// The buffer, to which the caller appends the next record. [`end_record`](Self::end_record) ends the record. The caller must not change earlier
+    /// bytes.
     pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
@@ -55,7 +56,7 @@ impl Output {
         }
     }
 
-    /// Puts the parts of the record in the buffer, which are all of it, into this order.
+    /// Puts the parts of the last record in the buffer into this order. `parts` must cover the whole record.
     pub fn reorder(&mut self, parts: impl Iterator<Item = Range<usize>>) {
         let begin = self.ends.last().copied().unwrap_or(0);
         let end = self.buffer.len();
@@ -77,7 +78,7 @@ impl Output {
         self.ends.clear();
     }
 
-    /// Cuts the file after its last whole record. A device or a pipe has no position; what it has taken it keeps.
+    /// Truncates the file after its last whole record. A device or a pipe has no position and cannot be truncated.
     fn fail(&mut self, failure: io::Error) {
         if let Ok(end) = self.file.stream_position() {
             let whole = self.ends.iter().map(|end| self.written + *end as u64);

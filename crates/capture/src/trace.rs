@@ -1,5 +1,5 @@
-//! The packet trace: a JSON object a line for every TLP, DLLP and ordered set that takes a wire, every arrival, and every frame and
-//! control block on a fibre. `docs/reference/trace.md` has the fields.
+//! The packet trace. Each line is a JSON object: for every TLP, DLLP and ordered set that departs, every arrival, and every frame and control block
+//! on a fibre. `docs/reference/trace.md` has the fields.
 
 use packet::Verdict;
 use serde::Serialize;
@@ -81,7 +81,7 @@ impl<'a> Object<'a> {
         serde_json::to_writer(&mut *self.0, &value).expect("a value of a trace is valid JSON");
     }
 
-    /// Adds a name, whose value follows.
+    /// Adds the name of a field. The caller adds its value afterwards.
     fn name(&mut self, name: &str) {
         if self.0.last() != Some(&b'{') {
             self.0.push(b',');

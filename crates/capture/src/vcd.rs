@@ -1,7 +1,7 @@
-//! Value change dumps of link activity: for each direction of each link, what is on the wire.
+//! Value change dumps of link activity: for each direction of each link, the transmission on the wire.
 //!
-//! A value change dump is in the order of time, and what takes a wire is known a little before or after its time. Changes wait here
-//! until time has come to them. The ordered sets of an idle wire are known only when it is used again, and are left out.
+//! A value change dump must be in the order of time, but a transmission is reported a little before or after it begins. Therefore changes wait until
+//! the simulation time has reached them. The ordered sets of an idle wire are reported only when the wire is used again, and are left out.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,9 +17,9 @@ use crate::{Filter, Format, Output};
 /// The format of value change dumps.
 #[derive(Debug, Default)]
 pub struct Vcd {
-    /// The signals of each direction; `None` where the filter lets nothing pass.
+    /// The signals of each direction; `None` for a direction that does not pass the filter.
     directions: Vec<Option<Signals>>,
-    /// Changes to come, the earliest first; of one time, in the order in which they were made.
+    /// The changes that are not written yet, the earliest first. Changes at the same time are in the order in which they were made.
     changes: BinaryHeap<Reverse<(u64, u64, Change)>>,
     /// Number of changes so far.
     made: u64,
@@ -29,7 +29,7 @@ pub struct Vcd {
     changing: Vec<DirectionId>,
 }
 
-/// The signals of a direction, and what they show.
+/// The signals of a direction, and the transmission that they show.
 #[derive(Clone, Copy, Debug)]
 struct Signals {
     busy: IdCode,
@@ -40,13 +40,13 @@ struct Signals {
     ticks: Ticks,
     /// The number of transmissions so far.
     count: u64,
-    /// The transmission that the file shows.
+    /// The transmission that was last written to the file.
     written: Shown,
     /// The transmission on the wire now.
     now: Shown,
 }
 
-/// A transmission on a wire; none while the wire is idle.
+/// The transmission on a wire; `None` while the wire is idle.
 type Shown = Option<Transmission>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,18 +54,18 @@ struct Transmission {
     kind: &'static str,
     sequence: Option<u16>,
     tag: Option<u16>,
-    /// The number of the transmission on its wire, so that two that are alike can be distinguished.
+    /// The number of the transmission on its wire, which distinguishes transmissions with the same fields.
     number: u64,
 }
 
-/// A direction, and what is on its wire from a time on.
+/// A change of the transmission on the wire of a direction.
 type Change = (DirectionId, Shown);
 
-/// Bits of a sequence number and of a tag.
+/// The numbers of bits of a sequence number and of a tag.
 const SEQUENCE: u32 = 12;
 const TAG: u32 = 10;
 
-/// The kind of an idle wire.
+/// The text that is shown as the kind while a wire is idle.
 const IDLE: &str = "idle";
 
 impl Format for Vcd {
@@ -122,7 +122,7 @@ impl Format for Vcd {
 }
 
 impl Vcd {
-    /// Declares the signals, and shows all wires idle.
+    /// Writes the declarations of the signals, and the initial values, in which all wires are idle.
     fn declare(
         &mut self,
         names: &Names,
@@ -180,7 +180,7 @@ impl Vcd {
         }
     }
 
-    /// Writes the changes of one time. What follows another transmission at once does not show the wire idle between.
+    /// Writes the changes at one time. If a transmission follows another one immediately, the wire is not shown as idle between them.
     fn write_changes(&mut self, time: u64, out: &mut Vec<u8>) {
         while let Some(Reverse((next, _, (direction, shown)))) = self.changes.peek()
             && *next == time
@@ -203,7 +203,7 @@ impl Vcd {
         }
     }
 
-    /// Writes that it is `time`, unless the file has this time.
+    /// Writes `time` as the present time, if the file does not have this time already.
     fn write_time(&mut self, time: u64, out: &mut Vec<u8>) {
         if time > self.time {
             let written = Writer::new(out).timestamp(time);
@@ -214,7 +214,7 @@ impl Vcd {
 }
 
 impl Signals {
-    /// Writes what is on the wire now.
+    /// Writes the signals of the transmission that is on the wire now.
     fn write(&self, to: &mut Writer<&mut Vec<u8>>) -> io::Result<()> {
         let now = self.now;
         let is_busy = if now.is_some() { Value::V1 } else { Value::V0 };
@@ -230,7 +230,7 @@ impl Signals {
     }
 }
 
-/// The bits of a number, the most significant first; `x` without a number.
+/// The bits of a number, the most significant bit first; all bits are `x` if there is no number.
 fn bits(number: Option<u16>, width: u32) -> impl Iterator<Item = Value> {
     (0..width).rev().map(move |bit| match number {
         Some(number) => (number >> bit & 1 == 1).into(),
@@ -238,7 +238,7 @@ fn bits(number: Option<u16>, width: u32) -> impl Iterator<Item = Value> {
     })
 }
 
-/// A name without what ends an identifier, or separates scopes, in a value change dump.
+/// Replaces the characters in a name that would end an identifier, or separate scopes, in a value change dump.
 fn identifier(name: &str) -> String {
     let sign = |sign: char| match sign {
         ' ' | '.' => '_',

@@ -9,10 +9,10 @@ use plan::scenario::{Lanes, LinkParameters, Speed};
 
 use super::pcapng::Interface;
 
-/// A link, fibre or cable, as the interfaces of its two directions describe it.
+/// The description of a link, fibre or cable for the interfaces of its two directions.
 #[derive(Clone, Debug)]
 pub(super) struct Medium {
-    /// The kind, the speed and the width.
+    /// A text with the kind, the speed and the width.
     kind: String,
     /// Bits per second in each direction, without the bits of the line coding.
     speed: u64,
@@ -32,7 +32,7 @@ impl Medium {
         }
     }
 
-    /// The interface of a direction, and whether it leads from the second end to the first.
+    /// The interface of a direction, and whether the direction is from the second end to the first.
     pub(super) fn interface(&self, link: &str, direction: &str) -> (Interface, bool) {
         let [one, other] = &self.ends;
         let is_up = direction == "up" || direction == format!("{other}-{one}");

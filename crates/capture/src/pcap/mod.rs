@@ -28,7 +28,7 @@ pub struct Pcap {
     queue: Queue,
 }
 
-/// Bytes of a block beside its packet, for most blocks.
+/// The space that is reserved in a block in addition to the payload. It is sufficient for most blocks.
 const ROOM: usize = 128;
 
 /// A direction of a link, fibre or cable.
@@ -41,7 +41,7 @@ struct Direction {
 }
 
 impl Pcap {
-    /// A capture of a run of `plan`.
+    /// Creates a capture of a run of `plan`.
     pub fn new(plan: &FabricPlan) -> Self {
         Pcap {
             media: media(plan),
@@ -105,7 +105,7 @@ impl Format for Pcap {
     }
 }
 
-/// Appends pseudo-header and content of what takes a wire.
+/// Appends the block of a departure: pseudo-header and content.
 fn emit(
     departure: &Departure<'_>,
     event: &WireEvent<'_>,
@@ -116,7 +116,7 @@ fn emit(
     let mut head = |kind, more: u16| {
         let head = Head {
             kind,
-            // Both directions of a link have neighbouring numbers.
+            // The two directions of a link have consecutive numbers, so half the number of the direction is the number of the link.
             link: (event.direction.0 / 2) as u16,
             flags: direction.flag | more,
             time: event.at,

@@ -1,14 +1,14 @@
 //! Blocks of a pcapng file: section header, interface descriptions and enhanced packets, in little-endian order.
 //!
-//! The numbers come from the Internet-Draft "PCAP Now Generic (pcapng) Capture File Format", sections 4.1 to 4.3. A packet is made
-//! in place in the buffer that goes to the file, because captures are as fast as their copies are few.
+//! The numbers come from the Internet-Draft "PCAP Now Generic (pcapng) Capture File Format", sections 4.1 to 4.3. A packet is made directly in the
+//! buffer that is written to the file, because each copy makes captures slower.
 
 use kernel::Time;
 
 /// A link type that is free for private use: `LINKTYPE_USER0`.
 const LINK_TYPE: u16 = 147;
 
-/// Timestamps count nanoseconds: `if_tsresol` 9. Finer ones are read wrong by Wireshark 4.0.
+/// The unit of timestamps is the nanosecond: `if_tsresol` 9. Wireshark 4.0 reads timestamps with a finer unit wrongly.
 const RESOLUTION: u8 = 9;
 
 /// Bytes of an enhanced packet block before the data of its packet.
@@ -29,7 +29,7 @@ pub(super) fn section_header(out: &mut Vec<u8>) {
     let begin = begin(out, 0x0a0d_0d0a);
     out.extend(0x1a2b_3c4d_u32.to_le_bytes());
     out.extend([1, 0, 0, 0]);
-    // The length of the section is not known before its end.
+    // This value says that the length of the section is not given, because it is not known at its beginning.
     out.extend(u64::MAX.to_le_bytes());
     let program = concat!("Peerlane ", env!("CARGO_PKG_VERSION"));
     option(out, 4, program.as_bytes());
@@ -51,7 +51,8 @@ pub(super) fn interface_description(out: &mut Vec<u8>, interface: &Interface) {
     end(out, begin);
 }
 
-/// Enters the beginning of a packet of `interface` at `time` into `header`, [`PACKET_HEADER`] zeros. Its data follows.
+/// Fills in `header`, the header of a packet of `interface` at `time`. Before the call, `header` consists of [`PACKET_HEADER`] zeros. The caller
+/// appends the data of the packet after it.
 pub(super) fn begin_packet(header: &mut [u8], interface: u32, time: Time) {
     let ns = time.as_fs() / 1_000_000;
     header[0] = 6;

@@ -1,8 +1,8 @@
-//! Packets of a capture that wait: for the decision of their receivers, and for earlier packets of other links.
+//! Packets of a capture that wait until the decisions of their receivers are known, and until all earlier packets of other links are known.
 //!
-//! A packet is reported when it takes the wire, its arrival later, and links take turns as events have it. Readers of captures want
-//! one record a packet, in the order of time. So blocks wait in the order of time, arrivals are entered into them, and those are
-//! released before which nothing more can come.
+//! The departure and the arrival of a packet are reported at different times, and the reports of all links are mixed. Readers of captures need one
+//! record for each packet, in the order of time. Therefore blocks wait in the order of time, and arrivals are entered into them. A block is released
+//! when no earlier block can be added any more.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,28 +13,28 @@ use super::record::enter_arrival;
 use crate::event::{Arrival, Mark};
 use crate::names::DirectionId;
 
-/// Bytes that are collected before the queue looks for blocks to release: few enough for a cache.
+/// The number of bytes that are collected before the queue searches for blocks to release. They fit into a cache.
 const BATCH: usize = 256 << 10;
 
 /// The time and the direction of a block, and its number, which is larger than the number of each block before it.
 type Place = (Time, DirectionId, u64);
 
-/// Blocks that wait.
+/// Blocks that are not released yet.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: BTreeMap<Place, Vec<u8>>,
-    /// Packets whose arrival is awaited, by direction, the oldest first. The block of one may have been released.
+    /// For each direction: the packets that have not arrived yet, the oldest first. The block of such a packet may have been released already.
     under_way: Vec<VecDeque<(Mark, Place)>>,
-    /// Number of blocks so far.
+    /// Number of blocks that were entered so far.
     entered: u64,
-    /// Bytes of the blocks that wait.
+    /// Total bytes of the waiting blocks.
     bytes: usize,
-    /// Bytes at which blocks are released next.
+    /// The next release of blocks is at this number of waiting bytes.
     limit: usize,
 }
 
 impl Queue {
-    /// An empty queue of packets in `directions` directions.
+    /// Creates an empty queue for this number of directions.
     pub(super) fn new(directions: usize) -> Self {
         Queue {
             under_way: vec![VecDeque::new(); directions],
@@ -58,8 +58,8 @@ impl Queue {
         }
     }
 
-    /// Enters the arrival of the oldest packet under way in a direction. A packet that left before the capture began is not among
-    /// them.
+    /// Enters the arrival of the oldest packet under way in a direction into its block. The arrival of a packet that departed before the capture
+    /// began is ignored.
     pub(super) fn arrive(&mut self, direction: DirectionId, end: Time, arrival: &Arrival) {
         let under_way = &mut self.under_way[direction.0];
         if let Some((_, place)) = under_way.pop_front_if(|(mark, _)| *mark == arrival.mark)
@@ -69,7 +69,7 @@ impl Queue {
         }
     }
 
-    /// Hands the blocks before which nothing more comes, at `now`, to `write`, if enough wait.
+    /// If enough bytes wait: passes to `write` the blocks that no earlier block can precede any more, at time `now`.
     pub(super) fn advance(&mut self, now: Time, write: impl FnMut(&[u8])) {
         if self.bytes < self.limit {
             return;
@@ -82,7 +82,7 @@ impl Queue {
         self.release_before(until.unwrap_or(now).min(now), write);
     }
 
-    /// Hands all blocks to `write`, also those whose arrival is not known.
+    /// Passes all blocks to `write`, also blocks of packets that have not arrived.
     pub(super) fn release_all(&mut self, write: impl FnMut(&[u8])) {
         self.release_before(Time::NEVER, write);
     }
@@ -104,14 +104,14 @@ mod tests {
     use super::*;
     use packet::Verdict;
 
-    /// Enters a block with its number in the header; it takes the wire of a direction at so many femtoseconds.
+    /// Enters a block with its number in the header, for a packet that departs in a direction at `fs` femtoseconds.
     fn enter(queue: &mut Queue, (direction, fs): (usize, u64), number: u8, mark: Option<Mark>) {
         let mut block = vec![number; PACKET_HEADER];
         block.resize(PACKET_HEADER + 36, 0);
         queue.enter((Time::from_fs(fs), DirectionId(direction)), block, mark);
     }
 
-    /// The numbers and verdicts of the blocks that are released at so many femtoseconds, however few wait.
+    /// The numbers and verdicts of the blocks that are released at `fs` femtoseconds, even if only a few bytes wait.
     fn released(queue: &mut Queue, fs: u64) -> Vec<(u8, u8)> {
         let mut file = Vec::new();
         queue.limit = 0;

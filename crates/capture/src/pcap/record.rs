@@ -1,4 +1,4 @@
-//! The bytes of a captured packet: a pseudo-header of ours, then what was on the wire. `docs/reference/capture.md` has the layout.
+//! The bytes of a captured packet: a pseudo-header of this format, then the bytes on the wire. `docs/reference/capture.md` has the layout.
 
 use kernel::{Span, Time};
 use packet::{Block, Verdict};
@@ -30,9 +30,9 @@ pub(super) enum Kind {
 
 /// Flags of a pseudo-header.
 pub(super) mod flags {
-    /// The packet goes to the root or, on fibres and cables, from the second end to the first.
+    /// The packet is sent towards the root or, on fibres and cables, from the second end to the first.
     pub const UP: u16 = 1;
-    /// The packet was sent before.
+    /// The packet is a retransmission.
     pub const REPLAY: u16 = 1 << 1;
     /// The packet ends with EDB and an inverted LCRC.
     pub const NULLIFIED: u16 = 1 << 2;
@@ -42,7 +42,7 @@ pub(super) mod flags {
     pub const ARRIVED: u16 = 1 << 4;
 }
 
-/// The part of a pseudo-header that is known when its packet takes the wire.
+/// The part of a pseudo-header that is known when its packet departs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head<'a> {
     pub(super) kind: Kind,
@@ -80,7 +80,7 @@ impl Head<'_> {
     }
 }
 
-/// Enters the arrival of a packet, whose last bit arrives at `end`, into the pseudo-header at the beginning of `bytes`.
+/// Enters the arrival of a packet into the pseudo-header at the beginning of `bytes`. The last bit of the packet arrives at `end`.
 pub(super) fn enter_arrival(arrival: &Arrival, end: Time, bytes: &mut [u8]) {
     bytes[5] |= flags::ARRIVED as u8;
     if arrival.wrong_bits > 0 {
@@ -99,7 +99,7 @@ pub(super) fn enter_arrival(arrival: &Arrival, end: Time, bytes: &mut [u8]) {
     };
 }
 
-/// Appends a TLP as it is on the wire: `tlp` is header and data.
+/// Appends a TLP with the fields that it has on the wire. `tlp` is its header and data.
 pub(super) fn emit_tlp(out: &mut Vec<u8>, sequence: u16, nullified: bool, tlp: &[u8]) {
     let lcrc = lcrc(sequence, tlp);
     let lcrc = if nullified { !lcrc } else { lcrc };
@@ -108,7 +108,7 @@ pub(super) fn emit_tlp(out: &mut Vec<u8>, sequence: u16, nullified: bool, tlp: &
     out.extend_from_slice(&lcrc.to_le_bytes());
 }
 
-/// Appends the description of ordered sets: their symbols are not modelled.
+/// Appends a description of ordered sets, because their symbols are not modelled.
 pub(super) fn emit_ordered_sets(out: &mut Vec<u8>, sets: &OrderedSets) {
     const SKP: u8 = 1;
     out.extend([SKP, sets.token_bytes]);
@@ -117,7 +117,7 @@ pub(super) fn emit_ordered_sets(out: &mut Vec<u8>, sets: &OrderedSets) {
     out.extend(sets.interval.as_fs().to_be_bytes());
 }
 
-/// Appends the content of a control block: kind, channel, and the number of cycles or of the frame.
+/// Appends the content of a control block: its kind, its channel, and the number of cycles or the frame number.
 pub(super) fn emit_block(out: &mut Vec<u8>, block: Block) {
     let (kind, channel, number) = match block {
         Block::Freed { channel, cycles } => (1, channel, cycles),

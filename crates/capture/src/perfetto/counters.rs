@@ -1,4 +1,4 @@
-//! Counters of queues and credit: their last values, and those that an event has changed.
+//! Counters of queues and credit: their last values, and the counters that an event has changed.
 
 use std::mem;
 
@@ -11,21 +11,21 @@ use super::tracks::{self, Track};
 
 #[derive(Debug, Default)]
 pub(super) struct Counters {
-    /// The last value of each counter, by the place of its track, for one direction after the other.
+    /// The last value of each counter. The counters of one direction are after each other, by the place of their tracks.
     values: Vec<u64>,
-    /// Whether each direction has counters of credit, because its link has come up.
+    /// For each direction: whether it has counters of credit. This is the case after the link has come up.
     have_credit: Vec<bool>,
     /// The counters that have changed: the number of the track, and the value.
     changed: Vec<(u64, u64)>,
-    /// Counters that have their first value, whose tracks are not described yet.
+    /// Counters that have just got their first value. Their tracks are not described yet.
     new: Vec<(DirectionId, Track)>,
 }
 
-/// The value of a counter that has none yet.
+/// The entry of a counter that has no value yet.
 const UNKNOWN: u64 = u64::MAX;
 
 impl Counters {
-    /// The counters of so many directions, without values.
+    /// Creates the counters of this number of directions, without values.
     pub(super) fn new(directions: usize) -> Self {
         Counters {
             values: vec![UNKNOWN; directions * tracks::EACH],
@@ -34,11 +34,11 @@ impl Counters {
         }
     }
 
-    /// Counts the queues of a link end, and all its credit when the link has come up.
+    /// Updates the counters of the queues of a link end and, when the link has just come up, the counters of all its credit.
     pub(super) fn count_queues(&mut self, direction: DirectionId, link: &LinkEnd) {
         self.count((direction, Track::Waiting), link.waiting() as u64);
         self.count((direction, Track::ReplayBuffer), link.replay_buffer_bytes());
-        // Before, there is no credit, and it is not known which is infinite.
+        // Before the link is up, there is no credit, and it is not known which credit is infinite.
         if !self.have_credit[direction.0] && link.is_up() {
             self.have_credit[direction.0] = true;
             for class in Class::ALL {
@@ -47,7 +47,7 @@ impl Counters {
         }
     }
 
-    /// Counts the credit of one class, if the link has come up.
+    /// Updates the counters of the credit of one class, if the link has come up.
     pub(super) fn count_credit(
         &mut self,
         (direction, class): (DirectionId, Class),
@@ -76,12 +76,12 @@ impl Counters {
         &self.changed
     }
 
-    /// Takes the changes as written.
+    /// Empties the list of changed counters, after they have been written.
     pub(super) fn forget_changes(&mut self) {
         self.changed.clear();
     }
 
-    /// Returns the counters that have their first values since the last call.
+    /// Returns the counters that got their first values since the last call.
     pub(super) fn take_new(&mut self) -> Vec<(DirectionId, Track)> {
         mem::take(&mut self.new)
     }

@@ -1,4 +1,4 @@
-//! Packets with a track event, which are most of a trace, by the field numbers of Perfetto's `perfetto_trace.proto`.
+//! Trace packets with a track event, which are most packets of a trace. Field numbers are from Perfetto's `perfetto_trace.proto`.
 
 use std::io::Write;
 
@@ -13,14 +13,14 @@ enum EventType {
     Counter = 4,
 }
 
-/// The counters that Perfetto reads from one event.
+/// The maximum number of counters that Perfetto reads from one event.
 pub(super) const COUNTERS: usize = 9;
 
-/// `sequence_flags`, and its value for packets with interned texts.
+/// The field `sequence_flags`, and its value for packets that use interned texts.
 const SEQUENCE_FLAGS: u32 = 13;
 const NEEDS_INCREMENTAL_STATE: u64 = 2;
 
-/// Fields of packets and of events.
+/// Field numbers of trace packets and of events.
 const TIMESTAMP: u32 = 8;
 const EVENT: u32 = 11;
 const EVENT_TYPE: u32 = 9;
@@ -43,7 +43,7 @@ pub(super) fn append_slice(
     });
 }
 
-/// Appends an event with new values of counters, of which there are at most [`COUNTERS`]: the track of each, and the value.
+/// Appends an event with new values of counters. `values` has the track and the value of each, and at most [`COUNTERS`] entries.
 pub(super) fn append_counters(out: &mut Vec<u8>, timestamp: u64, values: &[(u64, u64)]) {
     let Some(((uuid, value), more)) = values.split_first() else {
         return;
@@ -56,7 +56,7 @@ pub(super) fn append_counters(out: &mut Vec<u8>, timestamp: u64, values: &[(u64,
     });
 }
 
-/// Appends a packet with an event. Its lengths are two bytes, as Perfetto's own writers have them.
+/// Appends a trace packet with an event. Each length has two bytes, as in Perfetto's own writers.
 fn append(
     out: &mut Vec<u8>,
     event: (EventType, u64),
@@ -82,12 +82,12 @@ fn append_event<const N: usize>(
     });
 }
 
-/// The debug annotations of an event, and its arrows.
+/// A writer of the debug annotations and the flow arrows of an event.
 #[derive(Debug)]
 pub(super) struct Annotations<'a, 'b>(&'a mut Message<'b>);
 
 impl Annotations<'_, '_> {
-    /// Joins the slice by an arrow with the slices before and after it that have the same number.
+    /// Adds flow arrows between the slice and the previous and the next slice with the same number.
     pub(super) fn join(&mut self, number: u64) {
         self.0.fixed(47, number);
     }
@@ -122,7 +122,7 @@ impl Fields for Annotations<'_, '_> {
     }
 }
 
-/// The interned ID under which the trace has the name of a field.
+/// The interned ID of a field's name in the trace.
 pub(super) fn iid(field: Field) -> u64 {
     field as u64 + 1
 }
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// The fields of a packet that are written here, as messages.
+    /// The fields of a trace packet that the writer uses, as message types for the tests.
     #[derive(Clone, PartialEq, Message)]
     struct Trace {
         #[prost(message, repeated, tag = "1")]

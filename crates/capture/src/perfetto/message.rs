@@ -1,6 +1,6 @@
 //! A writer of messages in the encoding of Protocol Buffers: fields by number, in the order in which they are given.
 
-/// A message at the end of a buffer.
+/// A writer that appends a message to a buffer.
 #[derive(Debug)]
 pub(super) struct Message<'a>(pub(super) &'a mut Vec<u8>);
 
@@ -14,7 +14,7 @@ impl Message<'_> {
         self.padded::<1>(field, value)
     }
 
-    /// Adds a number as at least `N` bytes: numbers that mostly have one length cost less to write and to read.
+    /// Adds a number with at least `N` bytes. It is faster to write and to read numbers that nearly always have the same length.
     pub(super) fn padded<const N: usize>(&mut self, field: u32, value: u64) -> &mut Self {
         self.key(field, VARINT);
         let (bytes, len) = varint::<N>(value);
@@ -22,7 +22,7 @@ impl Message<'_> {
         self
     }
 
-    /// Adds a number of eight bytes.
+    /// Adds a number with a fixed length of eight bytes.
     pub(super) fn fixed(&mut self, field: u32, value: u64) -> &mut Self {
         self.key(field, FIXED);
         self.0.extend_from_slice(&value.to_le_bytes());
@@ -33,7 +33,7 @@ impl Message<'_> {
         self.message::<1>(field, |to| to.0.extend_from_slice(text.as_bytes()))
     }
 
-    /// Adds a message that `write` writes, whose length takes at least `N` bytes.
+    /// Adds a message that `write` writes. The length of the message is encoded in at least `N` bytes.
     pub(super) fn message<const N: usize>(
         &mut self,
         field: u32,
@@ -59,8 +59,8 @@ impl Message<'_> {
     }
 }
 
-/// A number as it is written, seven bits a byte, the lowest first, with the highest bit set where more follow; and how many bytes that
-/// are, at least `N`.
+/// The encoding of a number, and its number of bytes, at least `N`. Each byte has seven bits, the lowest ones first; the highest bit is set if more
+/// bytes follow.
 fn varint<const N: usize>(mut value: u64) -> ([u8; 10], usize) {
     let mut bytes = [0; 10];
     let mut last = 0;

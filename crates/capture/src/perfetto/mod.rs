@@ -1,7 +1,7 @@
 //! Perfetto traces: a track for each direction of each link, with a slice for each transmission, and counters of queues and credit.
 //!
-//! Perfetto counts time in whole nanoseconds. A tick here is a picosecond, so that no transmission is shorter than a tick; the trace
-//! says so in its attributes, in the name of its first track and by a clock of its own.
+//! Perfetto counts time in whole nanoseconds. Here, one of these nanoseconds (a tick) stands for a picosecond of simulated time, so that no
+//! transmission is shorter than a tick. The attributes of the trace, the name of its first track and a separate clock declare this.
 
 mod counters;
 mod event;
@@ -25,26 +25,26 @@ use tracks::Track;
 pub struct Perfetto {
     directions: Vec<Shown>,
     counters: Counters,
-    /// The direction in which each port of each component sends, if its link has counters.
+    /// For each component and each of its ports: the direction in which the port sends, if its link has counters.
     ports: Vec<Vec<Option<DirectionId>>>,
 }
 
-/// The part of the trace about one direction, so far.
+/// The state of the trace for one direction.
 #[derive(Clone, Debug, Default)]
 struct Shown {
-    /// Whether the track of the direction, and that of its link, are described.
+    /// Whether the trace contains the descriptions of the track of the direction and of the track of its link.
     is_described: bool,
     ticks: Ticks,
 }
 
-/// A clock that only this sequence has: ticks of one picosecond.
+/// The number of a clock that is valid only in this sequence of packets. Its ticks are picoseconds.
 const PICOSECONDS: u64 = 64;
-/// The clock of the trace, by Perfetto's number of it.
+/// The number that Perfetto has for the clock of the trace.
 const BOOT_TIME: u64 = 6;
 
-/// The field of a trace for its packets.
+/// The field number of packets in a trace.
 const PACKET: u32 = 1;
-/// The field of a packet for the number of its sequence, whose packets share clocks and interned texts; and the only sequence here.
+/// The field number of the sequence ID in a packet, and the ID of the only sequence here. The packets of a sequence share clocks and interned texts.
 const SEQUENCE_ID: u32 = 10;
 const SEQUENCE: u64 = 1;
 
@@ -141,10 +141,10 @@ impl Format for Perfetto {
     }
 }
 
-/// The direction in which each port of a component sends, if its link passes `filter` and has counters; empty if no link has.
+/// For each port of a component: the direction in which it sends, if its link passes `filter` and has counters. The list is empty if no link does.
 fn ports(ends: &[Option<WireEnd>], names: &Names, filter: &Filter) -> Vec<Option<DirectionId>> {
     let counted = |direction: &DirectionId| {
-        // A fibre has no credit of this kind.
+        // A fibre has no credit of PCI Express.
         names.direction(*direction).has_dllps && filter.passes_direction(*direction)
     };
     let leaves = |end: &Option<WireEnd>| end.map(|end| end.leaves).filter(counted);
@@ -155,7 +155,7 @@ fn ports(ends: &[Option<WireEnd>], names: &Names, filter: &Filter) -> Vec<Option
     ports
 }
 
-/// The port and the class of which an event has spent credit, because a TLP has left, or may have been given some, by a DLLP.
+/// The port and the class whose credit an event may have changed: a departing TLP consumes credit, and an arriving DLLP may return credit.
 fn credited(what: &Observation, packets: &Packets) -> Option<(usize, Class)> {
     match what {
         Observation::Packet { port, packet, .. } => {
@@ -172,7 +172,7 @@ fn credited(what: &Observation, packets: &Packets) -> Option<(usize, Class)> {
 }
 
 impl Perfetto {
-    /// Appends the counters that have changed, after the descriptions of those that are new.
+    /// Appends the descriptions of new counters, then the values of the counters that have changed.
     fn write_counters(&mut self, look: &Look<'_>, out: &mut Vec<u8>) {
         for (direction, track) in self.counters.take_new() {
             self.describe(direction, look.names, out);
@@ -185,19 +185,19 @@ impl Perfetto {
         self.counters.forget_changes();
     }
 
-    /// Appends the descriptions of the track of a direction and of its link, unless they are there.
+    /// Appends the descriptions of the tracks of a direction and of its link, if the trace does not contain them yet.
     fn describe(&mut self, direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
         if self.directions[direction.0].is_described {
             return;
         }
-        // The link may be described again by its other direction, in the same words.
+        // The other direction of the link appends the same description of the link again, which has no effect.
         tracks::describe_link(direction, names, out);
         Track::Wire.describe(direction, names, out);
         self.directions[direction.0].is_described = true;
     }
 }
 
-/// Adds all texts that events name by number: kinds, fields and words.
+/// Adds all texts that events refer to by number: kinds, fields and words.
 fn add_texts(names: &Names, data: &mut Message<'_>) {
     let mut add = |field, iid, text: &str| {
         data.message::<1>(field, |one| _ = one.uint(1, iid).text(2, text));
@@ -217,5 +217,5 @@ fn name(kind: Kind) -> u64 {
     kind as u64 + 1
 }
 
-/// The value of `sequence_flags` of the first packet with texts.
+/// The value of `sequence_flags` in the first packet with interned texts.
 const INCREMENTAL_STATE_CLEARED: u64 = 1;

@@ -10,13 +10,13 @@ use crate::names::{DirectionId, Names};
 /// A track of one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Track {
-    /// A slice for each transmission.
+    /// The track with a slice for each transmission.
     Wire,
     /// The number of TLPs that wait for the wire.
     Waiting,
-    /// The packets in the replay buffer, in bytes on the wire.
+    /// The fill level of the replay buffer, in bytes on the wire.
     ReplayBuffer,
-    /// The credit that the transmitter may still send.
+    /// The credit that is left to the transmitter.
     Credit {
         channel: u8,
         class: Class,
@@ -26,14 +26,14 @@ pub(super) enum Track {
 
 const ROOT: u64 = 1;
 
-/// The tracks of a direction have neighbouring numbers, of which this is how many there may be.
+/// The maximum number of tracks of one direction. Their numbers are consecutive.
 pub(super) const EACH: usize = 64;
 
-/// The numbers of tracks that hold both directions of a link.
+/// The first number of the tracks that contain both directions of a link.
 const LINKS: u64 = 1 << 40;
 
 impl Track {
-    /// The place among the tracks of a direction.
+    /// The index of the track among the tracks of its direction.
     pub(super) fn place(self) -> usize {
         match self {
             Track::Wire => 0,
@@ -51,7 +51,7 @@ impl Track {
         ((direction.0 + 1) * EACH + self.place()) as u64
     }
 
-    /// The name after that of the direction, and the unit of a counter.
+    /// The text that is appended to the name of the direction, and the unit if the track is a counter.
     fn words(self) -> (String, Option<&'static str>) {
         match self {
             Track::Wire => (String::new(), None),
@@ -91,12 +91,12 @@ impl Track {
     }
 }
 
-/// The number of the track that holds both directions of a link.
+/// The number of the track that contains both directions of a link.
 fn link(direction: DirectionId) -> u64 {
     LINKS + direction.0 as u64 / 2
 }
 
-/// Appends the description of the track that holds all others.
+/// Appends the description of the track that contains all other tracks.
 pub(super) fn describe_root(name: &str, description: &str, out: &mut Vec<u8>) {
     append(out, |track| {
         track.uint(UUID, ROOT).text(NAME, name);
@@ -105,7 +105,7 @@ pub(super) fn describe_root(name: &str, description: &str, out: &mut Vec<u8>) {
     });
 }
 
-/// Appends the description of the track that holds both directions of a link.
+/// Appends the description of the track that contains both directions of a link.
 pub(super) fn describe_link(direction: DirectionId, names: &Names, out: &mut Vec<u8>) {
     append(out, |track| {
         track.uint(UUID, link(direction));
@@ -123,7 +123,7 @@ fn append(out: &mut Vec<u8>, describe: impl FnOnce(&mut Message<'_>)) {
     });
 }
 
-/// Fields of the description of a track.
+/// Field numbers in the description of a track.
 const UUID: u32 = 1;
 const NAME: u32 = 2;
 const PARENT: u32 = 5;
@@ -132,5 +132,5 @@ const ORDERING: u32 = 11;
 const RANK: u32 = 12;
 const DESCRIPTION: u32 = 14;
 
-/// The value of the field for the order of tracks within one: by rank.
+/// The value of the field for the order of the tracks within a track: the order is explicit, by rank.
 const EXPLICIT: u64 = 3;
