@@ -11,7 +11,7 @@ use transaction::FunctionPlace;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// Services of all downstream ports of a host or of a switch.
+/// The Access Control Services of all downstream ports of a host or of a switch.
 #[derive(Clone, Copy, Debug)]
 struct Services {
     source_validation: bool,
@@ -22,7 +22,7 @@ struct Services {
     direct_translated: bool,
 }
 
-/// A node; the first is the host, then come switches, then devices.
+/// A node of the fabric. The first node is the host; switches follow, then devices.
 #[derive(Clone, Debug)]
 struct Node {
     above: Index,
@@ -30,14 +30,14 @@ struct Node {
     egress_control: bool,
 }
 
-/// One request, at a time at which there is no other.
+/// A request. No other request is in progress at the same time.
 #[derive(Clone, Debug)]
 struct Request {
     from: Index,
     to: Index,
     reads: bool,
     is_translated: bool,
-    /// The device whose requester ID it has, if that is not its own; of writes only.
+    /// The device whose requester ID the request has instead of its own, if the ID is forged. Only writes have forged IDs.
     forged: Option<Index>,
 }
 
@@ -49,7 +49,7 @@ struct Fabric {
     requests: Vec<Request>,
 }
 
-/// A request with its ends as numbers of nodes.
+/// A request whose ends are given as node numbers.
 #[derive(Clone, Copy, Debug)]
 struct Planned {
     from: usize,
@@ -164,12 +164,12 @@ impl Fabric {
     }
 }
 
-/// What happens to one request, worked out from the paragraphs of the specification by walking from node to node.
+/// The expected path and errors of one request. The rules of the specification are applied at each node on the path.
 #[derive(Debug, Default)]
 struct Expected {
-    /// Every wire that a packet of the request takes, as (node below, whether it goes up, whether it is a completion).
+    /// Every link that a packet of the request crosses, as (node below the link, whether the packet goes up, whether it is a completion).
     wires: Vec<(usize, bool, bool)>,
-    /// The node that ends a packet, and why.
+    /// Each node that refuses a packet, and the reason.
     errors: Vec<(usize, &'static str)>,
 }
 
@@ -182,7 +182,7 @@ impl Fabric {
             }
             Ok(()) => {}
             Err((node, _, why)) if !request.reads => all.errors.push((node, why)),
-            // The port that the request came in by answers it.
+            // The port that received the request answers it.
             Err((node, below, why)) => {
                 all.errors.push((node, why));
                 all.wires.push((below, false, true));
@@ -203,8 +203,8 @@ impl Fabric {
         }
     }
 
-    /// Takes a packet up from the device `from` until it may turn to `to`, and then down. The error is the node that ends it, the
-    /// node below the port that it came in by, and the reason.
+    /// Follows a packet from the device `from` upwards until it is routed towards `to`, and then downwards. The error is the node that refuses the
+    /// packet, the node below the port that received it, and the reason.
     fn walk(
         &self,
         request: &Planned,
@@ -279,7 +279,7 @@ impl Fabric {
         }
     }
 
-    /// Takes a packet down from `node`.
+    /// Follows a packet from `node` downwards to `to`.
     fn descend(&self, mut node: usize, to: usize, is_completion: bool, all: &mut Expected) {
         while let Some(next) = self.towards(node, to) {
             all.wires.push((next, false, is_completion));

@@ -1,4 +1,4 @@
-//! Accesses to buffers, as a DMA engine for blocks makes them: what they do to memory, and what of their time is counted.
+//! Accesses to buffers by a `block-dma` engine: their effect on memory, and the times that their latency and rate include.
 
 use kernel::{Span, Time};
 use protocol::{FunctionId, register};
@@ -9,7 +9,7 @@ use sim::result::RunResult;
 
 use crate::fixture::*;
 
-/// A buffer of so many bytes, and an engine `e` behind a switch.
+/// A scenario with a buffer of size `buffer`, and an engine `e` below a switch.
 fn machine(buffer: &str, engine: &str, accesses: &str) -> String {
     format!(
         r#"{HOST}
@@ -34,7 +34,7 @@ fn accesses(by: &str, kind: &str, more: &str) -> String {
     format!("[[accesses]]\nby = \"{by}\"\nbuffer = \"b\"\nkind = \"{kind}\"\n{more}\n")
 }
 
-/// The only access of the engine, of so many bytes.
+/// A scenario in which the engine makes a single access of `size` bytes.
 fn one(engine: &str, kind: &str, size: u64) -> String {
     let access = format!("size = \"{size} B\"\ncount = 1\norder = \"local\"");
     machine("64 KiB", engine, &accesses("e", kind, &access))
@@ -46,14 +46,14 @@ fn first(result: &RunResult) -> &AccessResult {
     access
 }
 
-/// The latency of that access, in nanoseconds.
+/// The latency of the only access in the scenario, in nanoseconds.
 fn latency_of(text: &str) -> f64 {
     let result = run(text);
     let latency = first(&result).latency_ns.as_ref();
     latency.expect("an access came to its end").mean
 }
 
-/// The first bytes of the buffer, once all that is under way has arrived.
+/// Returns the first bytes of the buffer, after all packets under way have arrived.
 fn buffer(simulation: &mut Simulation, len: u64) -> Vec<u8> {
     let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(100).as_fs());
     simulation.run_until(rest, &mut || true);
@@ -81,7 +81,7 @@ fn what_is_read_is_what_was_there_and_what_is_written_is_there() {
         assert_eq!(first(&read.result()).count, 3);
         let mut written = done(&text("write"));
         assert_eq!(first(&written.result()).count, 3);
-        // Memory was filled with what the buffer holds for the reads, and not for the writes.
+        // Before the run, the buffer is filled with its pattern for the reads, but not for the writes.
         let end = 3 * size + 1;
         let (there, here) = (buffer(&mut read, end), buffer(&mut written, end));
         assert_eq!(there[..3 * size as usize], here[..3 * size as usize]);
@@ -89,7 +89,7 @@ fn what_is_read_is_what_was_there_and_what_is_written_is_there() {
     }
 }
 
-/// Of each packet of that kind on the link of the engine: start and end in nanoseconds.
+/// The start and end in nanoseconds of each packet of this kind on the link of the engine.
 fn packets(lines: &[Value], kind: &str, direction: &str) -> Vec<(f64, f64)> {
     let of = |line: &&Value| {
         line["link"] == "s-e" && line["tlp"] == kind && line["direction"] == direction
@@ -127,7 +127,7 @@ fn a_read_ends_with_its_last_completion_and_a_write_with_its_last_request() {
 
 #[test]
 fn a_latency_grows_by_what_the_engine_takes_before_and_behind() {
-    // Whole symbols of 2 ns before the first request: packets begin with one.
+    // The latency grows in steps of the 2 ns symbol, because a packet begins with a symbol.
     for kind in ["read", "write", "atomic-load"] {
         let latency = |start: u64, end: u64| {
             let engine = format!("start_latency = \"{start} ns\"\nend_latency = \"{end} ns\"");
@@ -160,7 +160,7 @@ fn requests_of_a_transfer_keep_their_interval() {
 #[test]
 fn no_more_reads_are_outstanding_than_there_are_tags() {
     let latency = |tags| latency_of(&one(&format!("tags = {tags}"), "read", 32_768));
-    // Each tag more saves a round trip for each of its requests, until the link is busy.
+    // With more tags, more reads overlap in their round trips, until the link is busy.
     let (one, two, many) = (latency(1), latency(2), latency(32));
     assert!(one > 1.7 * two && two > 2.0 * many, "{one} {two} {many} ns");
 }
@@ -212,7 +212,7 @@ fn software_gives_an_engine_one_transfer_at_a_time() {
     assert_eq!(changes, 2 * 9 - 1);
 }
 
-/// A buffer of one value, and two engines, one of them behind no switch.
+/// A scenario with a buffer that holds one value, and two engines: `e` below a switch, `f` directly below the host.
 fn two(accesses: &str) -> String {
     let other = "[devices.f]\nmodel = \"block-dma\"\nupstream = \"h0\"\n";
     machine("64 B", "", &format!("{other}{accesses}"))
@@ -257,7 +257,7 @@ fn zero_is_swapped_for_anything_and_compared_with_zero_alone() {
     }
 }
 
-/// The engine behind the switch.
+/// The engine below the switch.
 const E: FunctionId = FunctionId::new(3, 0, 0);
 
 #[test]
@@ -283,8 +283,8 @@ fn an_engine_that_may_not_ask_for_atomic_operations_holds_them() {
     assert_eq!(buffer(&mut simulation, 1), [5]);
 }
 
-/// PCIe Base 6.15.3.1: firmware enables no requester below a switch that does not route atomic operations. If software enables one, its
-/// request gets Unsupported Request; a request that a port blocks gets it, too.
+/// PCIe Base 6.15.3.1: firmware enables no atomic requester below a switch that does not route atomic operations. If software enables one, its
+/// request is answered with Unsupported Request. A request that a port blocks gets the same answer.
 #[test]
 fn a_switch_passes_no_atomic_operations_on_that_it_does_not_route_or_that_it_blocks() {
     let keys = "size = \"8 B\"\norder = \"local\"\ncount = 5\nstart = \"50 us\"";
@@ -329,7 +329,7 @@ fn a_transfer_fails_whose_requests_are_not_answered_in_time() {
     assert_eq!(result.errors("e", "completion timeout"), 4);
 }
 
-/// An engine that moves a buffer on pages of 4 KiB, with addresses that its host translates, or with physical ones.
+/// Runs an engine that reads or writes a buffer in pieces of 4 KiB, with virtual addresses, which its host translates, or with physical addresses.
 fn translated(is_virtual: bool, buffer: &str, access: &str) -> Simulation {
     let text = format!(
         "[links]\ngeneration = 3\nlanes = 8\n{HOST}iotlb_entries = 16\nwalk_cache_entries = 0\n[devices.d]\nupstream = \"h0\"\nmodel = \"block-dma\"\nvirtual_addresses = {is_virtual}\n[buffers.b]\nhost = \"h0\"\nsize = \"1 MiB\"\n{buffer}\n[[accesses]]\nby = \"d\"\nbuffer = \"b\"\nsize = \"4 KiB\"\ncount = 64\n{access}\n"
@@ -358,7 +358,8 @@ fn addresses_that_a_host_translates_cost_a_walk_where_pages_are_small() {
             [true, false].map(|is_virtual| mean(&translated(is_virtual, buffer, "")));
         there - here
     };
-    // Four levels of tables, each a read of the memory (80 ns) behind the way to it and back (50 ns each), for nearly every page.
+    // Nearly every page needs a walk through four levels of tables. Each level is a read of memory (80 ns) plus the path to the memory and back (50
+    // ns each).
     assert!((630.0..740.0).contains(&walk("page = \"4 KiB\"")));
     assert!((0.0..30.0).contains(&walk("page = \"2 MiB\"")));
 }

@@ -1,11 +1,11 @@
-//! ASPM L0s and L1: who may enter them, and what they cost (PCIe Base 5.4.1, 7.5.3.6, 7.5.3.7).
+//! ASPM L0s and L1: which ports may enter these states, and how much latency the exit adds (PCIe Base 5.4.1, 7.5.3.6, 7.5.3.7).
 
 use protocol::register::{LINK_CAPABILITIES, LINK_CONTROL};
 use transaction::FunctionPlace;
 
 use crate::fixture::*;
 
-/// A DMA engine below a switch, which makes a request each 30 us.
+/// A scenario with a DMA engine below a switch. `flow` says when the engine makes requests.
 fn machine(host: &str, switch: &str, device: &str, flow: &str) -> String {
     format!(
         "{HOST}{host}[switches.s]\nupstream = \"h0\"\n{switch}[devices.d]\nupstream = \"s\"\n{device}[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h0\"\ndirection = \"read\"\nrequest_size = \"64 B\"\n{flow}"
@@ -27,7 +27,8 @@ fn a_seldom_read_waits_for_exits_from_l0s_and_a_stream_for_none() {
     let awake = first(&machine(QUIET, QUIET, QUIET, SELDOM));
     let on = format!("{EXIT}aspm_l0s = true\n");
     let asleep = first(&machine(&on, EXIT, EXIT, SELDOM));
-    // Two links on the way there and back. The latency begins after the first exit, and the root port exits within its latency of 100 ns.
+    // The request and its completion cross two links each, so there are four exits of 1 us. The first exit is before the measured latency begins, and
+    // the root port exits within its own latency of 100 ns.
     close(asleep - awake, 2900.0, 1.0);
     let resting = run(&machine(&on, EXIT, EXIT, SELDOM));
     let share = resting.link("s-d", "up").l0s_ns / resting.simulated_ns;
@@ -41,7 +42,7 @@ fn a_seldom_read_waits_for_exits_from_l0s_and_a_stream_for_none() {
     close(rates[1], rates[0], 3.0);
 }
 
-/// ASPM Control at both ends of both links, from the root port down, of a machine whose nodes have these keys.
+/// ASPM Control at both ends of both links, from the root port down. The arguments are the keys of the nodes.
 fn control(host: &str, switch: &str, device: &str) -> [u32; 4] {
     let simulation = simulation(&machine(host, switch, device, SELDOM));
     let bits = |node: &str, place: FunctionPlace| {
@@ -152,7 +153,8 @@ fn link_capabilities_have_the_exit_latency_of_l1() {
     }
 }
 
-/// A read waits for the exits of both links, which begin together, because the switch leaves L1 upwards as soon as the link below does.
+/// A read waits for the exits of both links. They begin at the same time, because the upstream port of the switch leaves L1 as soon as the link below
+/// it does.
 #[test]
 fn the_links_on_the_way_up_leave_l1_together() {
     let awake = first(&machine("", "", "", SELDOM));
@@ -180,7 +182,7 @@ fn the_links_on_the_way_up_leave_l1_together() {
 #[test]
 fn the_upstream_link_of_a_switch_is_in_l0_while_one_below_is() {
     let on = format!("{L1}aspm_l1 = true\n");
-    // The second device does not support L1, so that its link is in L0.
+    // The second device does not support L1, so its link stays in L0.
     let text = machine(&on, L1, L1, SELDOM) + "[devices.e]\nupstream = \"s\"\n";
     let result = run(&text).all_intact();
     assert!(result.link("s-d", "up").l1_ns > 0.0);
@@ -198,7 +200,7 @@ fn a_link_without_l1_has_no_time_in_it() {
     }
 }
 
-/// A packet waits for the exit from L1, and the link fails before the far end has answered.
+/// A packet waits until the link leaves L1, but the link fails before the exit is complete.
 #[test]
 fn a_packet_that_has_woken_a_link_which_fails_then_does_not_wait_for_ever() {
     for fails_at in (9_900..10_600).step_by(10) {

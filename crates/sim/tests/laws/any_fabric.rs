@@ -1,4 +1,4 @@
-//! Fabrics of any shape and any parameters: whatever is asked for arrives, once and as it was.
+//! Fabrics of any shape with any parameters: all requested data arrives exactly once and unchanged.
 
 use std::fmt::Write;
 use std::fmt::{self, Debug, Formatter};
@@ -12,14 +12,14 @@ use crate::cases::cases;
 use crate::fixture::*;
 use crate::network::threads::is_the_same_on_threads;
 
-/// A fabric, which shrinks to fewer nodes, fewer flows and fewer lines. It is shown as the text of its scenario.
+/// A random fabric. Shrinking removes nodes, flows and lines. A failure prints the text of its scenario.
 #[derive(Clone)]
 struct Scenario {
     head: String,
     host: Host,
     switches: Vec<Switch>,
     devices: Vec<Device>,
-    /// The reflector, which has no flow of its own.
+    /// The reflector, which makes no requests itself.
     reflector: Node,
     flows: Vec<Flow>,
     retrainings: Vec<Retraining>,
@@ -27,7 +27,7 @@ struct Scenario {
     has_processes: bool,
 }
 
-/// A link that goes through Recovery: the node below it, the time in nanoseconds, and the lines of what happens.
+/// An incident that sends a link through Recovery: the node below the link, the time in nanoseconds, and the other lines of the incident.
 #[derive(Clone, Debug)]
 struct Retraining {
     node: Index,
@@ -35,12 +35,12 @@ struct Retraining {
     lines: &'static str,
 }
 
-/// What a switch and a device have: their upstream link and its buffers.
+/// The settings that switches and devices have in common: their upstream link, and the buffers of their ports.
 #[derive(Clone, Debug)]
 struct Node {
-    /// Which of the host and the switches it is below, and which socket if that is the host.
+    /// The node above, which is the host or a switch, and the socket if the node above is the host.
     above: (Index, Index),
-    /// Generation and lanes, where they differ from the ones of all links.
+    /// Generation and lanes, if they differ from the default of all links.
     link: Option<(u32, u32)>,
     port: String,
 }
@@ -61,9 +61,9 @@ struct Switch {
 struct Device {
     node: Node,
     lines: String,
-    /// The number of virtual functions, in the steps of [`VIRTUAL_FUNCTIONS`].
+    /// The number of virtual functions, as an index into [`VIRTUAL_FUNCTIONS`].
     functions: Option<Index>,
-    /// The lines of a scatter/gather engine, if it is one.
+    /// The lines of a scatter/gather engine, if the device is one.
     engine: Option<String>,
 }
 
@@ -84,11 +84,11 @@ struct Flow {
     amount: Amount,
     request: u32,
     interval: Option<u32>,
-    /// The function of a device without a driver that it comes from.
+    /// The function that makes the requests, if the flow is from a device without a driver.
     function: Index,
-    /// The start and the request size of a flow that a driver moves.
+    /// The start and the request size, if a driver moves the flow.
     transfer: (Option<u32>, Option<u32>),
-    /// Attributes of the requests, and the traffic class, which a driver does not choose.
+    /// The lines of the attributes, and the line of the traffic class. Flows with a driver do not have the latter.
     mark: (String, String),
     /// The PASID prefix of a flow from a device, in a fabric with processes.
     process: String,
@@ -107,7 +107,7 @@ impl Debug for Scenario {
     }
 }
 
-/// Reads over links of which nearly every frame brings a Recovery may take longer than the 10 ms of the default.
+/// On links where nearly every frame leads to Recovery, reads may take longer than the default timeout of 10 ms.
 const PATIENT: &str = "completion_timeout = \"1 s\"\n";
 
 impl Scenario {
@@ -118,7 +118,7 @@ impl Scenario {
             self.head, self.host.lines
         );
         for (number, Switch { node, lines }) in self.switches.iter().enumerate() {
-            // A switch is below one before it.
+            // Each switch is below the host or below an earlier switch.
             write!(
                 text,
                 "[switches.s{number}]\n{}{lines}{below}",
@@ -157,7 +157,7 @@ impl Scenario {
         text + &flows.concat() + &retrainings.concat()
     }
 
-    /// The lines of prefixes of the host, of each switch and of each device.
+    /// The lines about PASID prefixes of the host, of each switch and of each device.
     fn prefixes(&self) -> [&'static str; 3] {
         if self.has_processes {
             [
@@ -181,7 +181,7 @@ impl Scenario {
         format!("[[incidents]]\nat = \"{at} ns\"\nnode = \"{node}\"\n{lines}")
     }
 
-    /// The upstream link of a node that is below the host or the first `switches` switches.
+    /// The lines of the upstream link of a node below the host or below one of the first `switches` switches.
     fn node(&self, node: &Node, switches: usize) -> String {
         let (above, socket) = match node.above.0.index(switches + 1) {
             0 => {
@@ -199,7 +199,7 @@ impl Scenario {
         )
     }
 
-    /// A flow; none if both ends are the same.
+    /// The lines of a flow; `None` if both ends are the same.
     fn flow(&self, flow: &Flow) -> Option<String> {
         let devices = self.devices.len();
         let (from, to) = (flow.from.index(devices + 1), flow.to.index(devices + 2));
@@ -279,13 +279,13 @@ fn line(key: &str, value: Option<u32>, unit: &str) -> String {
     value.map_or_else(String::new, |value| format!("{key} = \"{value}{unit}\"\n"))
 }
 
-/// A line with one of these values for the key; it shrinks to the first value, and then to no line, which is the default.
+/// A line with one of these values for the key. Shrinking chooses the first value, and then no line, so that the key has its default.
 fn setting(key: &'static str, values: &'static [&'static str]) -> impl Strategy<Value = String> {
     weighted(0.9, select(values))
         .prop_map(move |value| value.map_or_else(String::new, |value| format!("{key} = {value}\n")))
 }
 
-/// A line with a size that is one of these multiples of `unit` bytes, as [`setting`].
+/// Like [`setting`]: a line whose value is one of these multiples of `unit` bytes.
 fn multiple(key: &'static str, unit: u32, of: &'static [u32]) -> impl Strategy<Value = String> {
     weighted(0.9, select(of)).prop_map(move |factor| {
         factor.map_or_else(String::new, |factor| {
@@ -294,7 +294,7 @@ fn multiple(key: &'static str, unit: u32, of: &'static [u32]) -> impl Strategy<V
     })
 }
 
-/// Buffers from those that hold one packet to large ones.
+/// Buffer sizes from a single packet to many packets.
 fn port() -> impl Strategy<Value = String> {
     select(&[512, 256, 128][..]).prop_flat_map(|payload| {
         let headers = &["127", "64", "8", "3", "2", "1", "1"];
@@ -331,7 +331,7 @@ fn node() -> impl Strategy<Value = Node> {
     })
 }
 
-/// The states of ASPM that firmware enables.
+/// The ASPM states that firmware enables.
 const ACTIVE_STATES: [&str; 4] = [
     "",
     "aspm_l0s = true\n",
@@ -366,7 +366,7 @@ fn host() -> impl Strategy<Value = Host> {
         setting("interrupt_masking", &["false", "true"]),
         select(&ACTIVE_STATES[..]).prop_map(str::to_owned),
     );
-    // Flows use more than one socket's share of this memory.
+    // The memory is so small that flows use the shares of several sockets.
     let memory = "memory = \"1 MiB\"\n";
     let sockets = select(&[1, 1, 2, 3, 8][..]);
     (sockets, port(), lines, enables()).prop_map(
@@ -378,7 +378,7 @@ fn host() -> impl Strategy<Value = Host> {
     )
 }
 
-/// Small caches of translations, few walks, and software that invalidates; or no translation.
+/// An IOMMU with a small translation cache, few concurrent walks and software that invalidates translations; or no IOMMU.
 fn iommu() -> impl Strategy<Value = String> {
     let lines = (
         setting("iommu_page", &[r#""4 KiB""#, r#""64 KiB""#, r#""1 GiB""#]),
@@ -530,7 +530,7 @@ fn process() -> impl Strategy<Value = String> {
     weighted(0.7, lines).prop_map(Option::unwrap_or_default)
 }
 
-/// Enable bits of attributes, and of the completions of 10-bit tags.
+/// Lines for the enable bits of attributes, and for 10-bit tag completer support.
 fn enables() -> impl Strategy<Value = String> {
     let lines = (
         setting("relaxed_ordering_enable", &["true", "false"]),
@@ -543,7 +543,7 @@ fn enables() -> impl Strategy<Value = String> {
     weighted(0.5, lines).prop_map(Option::unwrap_or_default)
 }
 
-/// Links that software retrains, also at the lowest rate, and links that are restored.
+/// Incidents in which software retrains links, also at the lowest rate, or in which links are restored.
 fn retrainings() -> impl Strategy<Value = Vec<Retraining>> {
     let lines = select(
         &[
@@ -638,7 +638,7 @@ proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 2000, ..cases(15) })]
     #[test]
     fn the_number_of_threads_changes_nothing_in_a_tree(mut scenario in scenario(), is_traced: bool) {
-        // Incidents need one thread.
+        // A run with incidents uses one thread.
         scenario.retrainings.clear();
         prop_assert!(is_the_same_on_threads(&scenario.text(), is_traced));
     }

@@ -1,17 +1,17 @@
-//! Traffic class and attributes of requests and completions: what flows ask for, and what registers allow.
+//! Traffic class and attributes of requests and completions: flows request them, and registers permit them.
 
 use serde_json::Value;
 
 use crate::fixture::*;
 
-/// The attributes that flows can ask for: their keys, and their names in traces.
+/// The attributes that flows can request: their keys, and their names in traces.
 const ATTRIBUTES: [(&str, &str); 3] = [
     ("relaxed_ordering", "RO"),
     ("id_ordering", "IDO"),
     ("no_snoop", "NS"),
 ];
 
-/// A device of every model that makes requests of flows, and flows of each.
+/// The device models that make requests for flows, each with a flow.
 const MODELS: [(&str, &str); 5] = [
     (
         "model = \"dma\"",
@@ -49,7 +49,7 @@ fn is_one(line: &Value, kinds: &[&str]) -> bool {
         .is_some_and(|kind| kinds.contains(&kind))
 }
 
-/// The lines of packets of these kinds with data of flow `f`.
+/// The trace lines of packets of these kinds that carry data of flow `f`.
 fn of_flow<'l>(lines: &'l [Value], kinds: &[&str]) -> Vec<&'l Value> {
     let of_flow = |line: &&Value| is_one(line, kinds) && line["flow"] == "f";
     lines.iter().filter(of_flow).collect()
@@ -69,12 +69,12 @@ fn requests_of_a_flow_have_its_attributes_at_every_device_that_makes_requests() 
             for line in requests {
                 assert_eq!(attributes(line), [name], "{text}{line}");
             }
-            // The host leaves ID-based ordering of completions disabled.
+            // At the host, ID-based ordering of completions is disabled.
             let copied: &[&str] = if name == "IDO" { &[] } else { &[name] };
             for line in of_flow(&lines, &["CplD", "Cpl"]) {
                 assert_eq!(attributes(line), copied, "{text}{line}");
             }
-            // Interrupts, descriptors and queue entries are no data of the flow.
+            // Interrupts, descriptors and queue entries do not belong to the data of the flow.
             let others = lines
                 .iter()
                 .filter(|line| is_one(line, &["MRd", "MWr", "CplD"]));

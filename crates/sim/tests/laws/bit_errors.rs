@@ -50,7 +50,7 @@ fn everything_arrives_once_and_whole() {
             for cut_through in [true, false] {
                 let result = run(&chain(rate, seed, cut_through)).all_intact();
                 let replays: u64 = result.links.iter().map(|link| link.replays).sum();
-                // Some 13 Mbit cross three links at 1e-6.
+                // About 13 Mbit cross three links with a bit error rate of 1e-6, so there must be errors.
                 assert!(replays > 0, "{rate} {seed} {cut_through}");
             }
         }
@@ -65,7 +65,7 @@ fn the_rate_falls_as_errors_rise() {
     };
     let rates = [of("0.0"), of("1e-5"), of("1e-4")];
     assert!(rates[0] > rates[1] && rates[1] > rates[2], "{rates:?}");
-    // At 1e-4 a framing error takes every link through Recovery after some 300 ns.
+    // At 1e-4, each link has a framing error about every 300 ns, which leads to Recovery.
     assert!(rates[2] > 0.05 * rates[0], "{rates:?}");
 }
 

@@ -1,4 +1,4 @@
-//! A filtered capture is the part of the whole one that matches the filter, and no capture changes the run.
+//! A filtered capture is the part of the unfiltered capture that matches the filter. No capture changes the run.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -39,7 +39,7 @@ const BUSY: &str = r#"
     size = "16 KiB"
 "#;
 
-/// Runs with a capture of each format and filter; returns the result, the number of events, and the files.
+/// Runs `BUSY` with a capture for each format and filter in `all`. Returns the result, the number of events, and the contents of the files.
 fn captured(all: &[(CaptureFormat, FilterOptions)]) -> (RunResult, u64, Vec<Vec<u8>>) {
     captured_of(BUSY, all)
 }
@@ -62,7 +62,7 @@ fn captured_of(
         begun.unwrap_or_else(|error| panic!("{error}"));
     }
     assert!(simulation.run(&mut |_| true));
-    // Until acknowledgements and credit have come home.
+    // The run continues until acknowledgements and credit updates have arrived.
     let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(20).as_fs());
     simulation.run_until(rest, &mut || true);
     flush(&mut simulation);
@@ -75,7 +75,7 @@ fn captured_of(
     (simulation.result(), simulation.events(), files)
 }
 
-/// A DLLP has 8 symbols with its framing: on one lane of Gen3 they take 8 times 8 bits and their part of the sync headers.
+/// A DLLP with its framing has 8 symbols. On one lane of Gen3, they take the time of 64 bits plus a part of the sync headers.
 #[test]
 fn a_dllp_takes_the_time_of_the_lanes_that_its_link_has() {
     let text = "[links]\ngeneration = 3\nlanes = 16\n[hosts.h]\n[devices.d]\nupstream = \"h\"\n[[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"16 KiB\"\nstart = \"20 us\"\n[[incidents]]\nat = \"0 ns\"\nwhat = \"degrade\"\nnode = \"d\"\nlanes = 1\n";
@@ -94,7 +94,7 @@ fn a_dllp_takes_the_time_of_the_lanes_that_its_link_has() {
         } else if let Some(wire) = line.strip_prefix('1') {
             since.insert(wire, now);
         } else if let Some(begin) = line.strip_prefix('0').and_then(|wire| since.remove(wire)) {
-            // Several in a row are one busy time.
+            // Several transmissions without a pause appear as one longer busy time, so the minimum is the time of one DLLP.
             if begin > 10_000_000 {
                 shortest = shortest.min(now - begin);
             }
@@ -117,7 +117,7 @@ fn texts(all: &[&str]) -> Vec<String> {
     all.iter().map(|one| (*one).to_owned()).collect()
 }
 
-/// The lines of the whole trace that a filter should let pass, by the text of the reference alone.
+/// The lines of the unfiltered trace that a filter should let pass, calculated only from the description of filters in the reference.
 fn expected(whole: &[Value], filter: &FilterOptions, window: Option<(f64, f64)>) -> Vec<Value> {
     let mut left: Vec<(String, Value)> = Vec::new();
     let mut requests: Vec<String> = Vec::new();
@@ -225,7 +225,7 @@ fn no_capture_changes_the_run() {
     for captures in [&all[..], &all[1..2], &all[2..3], &part[1..]] {
         let (watched, watched_events, files) = captured(captures);
         assert_eq!(json(&alone), json(&watched));
-        // An idle end that nobody watches counts refreshes of credit instead of sending them.
+        // Without a capture, an idle link end only counts refreshes of credit. With a capture, it sends them, so the run has more events.
         assert!(events > 1000 && watched_events >= events);
         assert!(files.iter().all(|file| !file.is_empty()));
         if captures.len() == all.len() {
@@ -296,7 +296,7 @@ fn completions_pass_an_address_if_their_requests_do() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// The ordered sets of an idle wire are reported together, so they are looked at elsewhere.
+    /// Ordered sets are not checked here, because the ordered sets of an idle wire are reported together.
     #[test]
     fn a_window_takes_what_begins_in_it(from in 0_u64..12_000, length in 1_u64..12_000) {
         let window = FilterOptions {

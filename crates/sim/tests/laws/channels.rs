@@ -1,4 +1,4 @@
-//! Virtual channels (PCIe Base 2.5, 6.3, 7.9.1): maps, arbitration, initialisation, and classes that no channel carries.
+//! Virtual channels (PCIe Base 2.5, 6.3, 7.9.1): maps, arbitration, initialisation, and traffic classes that map to no channel.
 
 use std::fmt::Write;
 
@@ -14,7 +14,7 @@ use transaction::FunctionPlace;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// Two devices, whose links are twice as fast as that of the switch above, send to memory.
+/// A scenario in which two devices write to memory. Their links are twice as fast as the upstream link of the switch above them.
 struct Pair<'a> {
     /// Keys of the switch.
     switch: &'a str,
@@ -55,13 +55,13 @@ fn channel(result: &RunResult, link: &str, vc: u8) -> ChannelResult {
     found.expect("an enabled channel").clone()
 }
 
-/// The share of VC1 in the TLPs that the switch has sent up.
+/// The share of VC1 among the TLPs that the switch has sent upwards.
 fn share(result: &RunResult) -> f64 {
     let [low, high] = [0, 1].map(|vc| channel(result, "h-s", vc).tlps as f64);
     high / (low + high)
 }
 
-/// PCIe Base 6.3.3.2: each phase is a turn, so that channels that always have packets share them as their phases.
+/// PCIe Base 6.3.3.2: each phase is one packet, so channels that always have packets share the link in proportion to their phases.
 #[test]
 fn channels_share_the_wire_as_their_phases() {
     for (arbitration, table, expected) in [
@@ -82,7 +82,7 @@ fn channels_share_the_wire_as_their_phases() {
             .map(|vc| channel(&result, "h-s", vc).tlps)
             .iter()
             .sum();
-        // A round of the table that is cut at either end of the measured time.
+        // The tolerance: at both ends of the window, a round of the table may be incomplete.
         let rest = 128.0 / sent as f64;
         assert!(
             (share(&result) - expected).abs() < rest,
@@ -93,7 +93,7 @@ fn channels_share_the_wire_as_their_phases() {
     }
 }
 
-/// PCIe Base 6.3.3.2.1: a channel above the low-priority group goes first as long as it has packets, and the others starve.
+/// PCIe Base 6.3.3.2.1: a channel above the low-priority group has strict priority. As long as it has packets, other channels send nothing.
 #[test]
 fn strict_priority_starves_the_lower_channel() {
     let strict = Pair {
@@ -104,7 +104,7 @@ fn strict_priority_starves_the_lower_channel() {
     let result = strict.run();
     assert_eq!(channel(&result, "h-s", 0).tlps, 0);
     assert!(channel(&result, "h-s", 1).tlps > 1000);
-    // By turns both send the same.
+    // With round robin, both channels send the same number of packets.
     let turns = Pair {
         switch: "",
         ..strict
@@ -112,7 +112,8 @@ fn strict_priority_starves_the_lower_channel() {
     assert!((share(&turns.run()) - 0.5).abs() < 0.002);
 }
 
-/// A request of a class with strict priority waits for the packet on the wire at most; by phases it waits for the packets of the others.
+/// A request on a channel with strict priority waits at most for the packet on the wire. With weighted phases, it also waits for packets of other
+/// channels.
 #[test]
 fn a_class_with_priority_does_not_wait_for_the_load_of_the_others() {
     let latency = |switch| {
@@ -130,12 +131,12 @@ fn a_class_with_priority_does_not_wait_for_the_load_of_the_others() {
     };
     let strict = latency("low_priority_vcs = 0");
     let phases = latency("vc_arbitration = \"wrr-32\"\nvc_arbitration_table = \"0*31 1\"");
-    // A packet of 280 bytes takes 71 ns on four lanes of 8 GT/s; a round of the table has 31 of the others.
+    // A packet of 280 bytes takes 71 ns on four lanes of 8 GT/s. A round of the table has up to 31 packets of the other channel.
     assert!(phases - strict > 15.0 * 71.0, "{phases} {strict}");
     assert!(phases - strict < 31.0 * 72.0, "{phases} {strict}");
 }
 
-/// PCIe Base 6.3.3.3: phases of the port arbitration table share a channel among ports.
+/// PCIe Base 6.3.3.3: ports share a channel in proportion to their phases in the port arbitration table.
 #[test]
 fn ports_share_a_channel_as_their_phases() {
     for (table, expected) in [
@@ -157,7 +158,7 @@ fn ports_share_a_channel_as_their_phases() {
     }
 }
 
-/// PCIe Base 7.9.1.8: the table is one of each port. Two devices send to the host, and to a device whose port has a table of its own.
+/// PCIe Base 7.9.1.8: each port can have its own table. Two devices send to the host, or to a device whose port has its own table.
 #[test]
 fn a_port_has_a_table_of_its_own_or_that_of_its_switch() {
     let text = |above: &str, to: &str| {
@@ -183,7 +184,7 @@ fn a_port_has_a_table_of_its_own_or_that_of_its_switch() {
         let [one, two] = ["d1", "d2"].map(|flow| steady(result.flow(flow)));
         close(two / (one + two), expected, 5.0);
     }
-    // A table of one port is enough for its Virtual Channel capability.
+    // A port has the Virtual Channel capability if it has its own table, even if the switch has none.
     let alone = text(own, "h").replace(
         "port_arbitration = \"wrr-32\"\nport_arbitration_table = \"(1 2)*16\"\n",
         "",
@@ -200,7 +201,7 @@ fn a_port_has_a_table_of_its_own_or_that_of_its_switch() {
     assert_eq!(ports.map(has), [false, false, true]);
 }
 
-/// PCIe Base 2.5.3: a packet of a class that maps to no channel of its egress is malformed, and its ingress records it.
+/// PCIe Base 2.5.3: a packet whose class maps to no channel of the egress port is malformed. The ingress port records the error.
 #[test]
 fn a_class_that_maps_to_no_channel_is_malformed() {
     let text = "[hosts.h]\nextended_vc_count = 1\n[switches.s]\nupstream = { to = \"h\", tc_vc_map = \"TC0-6: VC0, TC7: none\" }\nextended_vc_count = 1\n[devices.d]\nupstream = { to = \"s\", tc_vc_map = \"TC0-6: VC0, TC7: VC1\" }\nextended_vc_count = 1\n[[flows]]\nid = \"low\"\nfrom = \"d\"\nto = \"h\"\ncount = 100\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h\"\ncount = 10\ntraffic_class = 7\n";
@@ -215,7 +216,7 @@ fn a_class_that_maps_to_no_channel_is_malformed() {
     assert_eq!(status(FunctionPlace::Own), 0);
 }
 
-/// A map that keeps every class on VC0 changes no result.
+/// A map with every class on VC0 does not change the result.
 #[test]
 fn one_channel_is_as_fast_with_the_capability_as_without() {
     let with = Pair {
@@ -237,7 +238,7 @@ fn one_channel_is_as_fast_with_the_capability_as_without() {
     }
 }
 
-/// Software that sets up a switch again after a reset loads the tables of arbitration, too, as Linux does.
+/// If software sets up a switch again after a reset, it also loads the arbitration tables, as Linux does.
 #[test]
 fn a_switch_that_is_set_up_again_has_its_tables_of_arbitration() {
     let tables = "vc_arbitration = \"wrr-32\"\nvc_arbitration_table = \"(0 0 0 1)*8\"\nport_arbitration = \"wrr-64\"\nport_arbitration_table = \"(1 2 0 1)*16\"";
@@ -315,8 +316,8 @@ fn a_channel_waits_until_both_ends_have_enabled_it() {
     }
 }
 
-/// A device below a root port, with flows of two classes, and flows after a reset of the link. Software resets it once it has waited for the
-/// completions of its requests.
+/// A scenario with a device below a root port: flows of two classes, then a secondary bus reset after all requests have completed or timed out, then
+/// the same flows again.
 fn reset_under_load() -> String {
     let mut text = format!(
         "[links]\nlanes = 2\ntc_vc_map = \"{TWO}\"\n[hosts.h]\nextended_vc_count = 1\ncompletion_timeout = \"100 us\"\nlink_up_wait = \"20 us\"\n[devices.d]\nupstream = \"h\"\nextended_vc_count = 1\ncompletion_timeout = \"200 us\"\nposted_headers = 8\n[[incidents]]\nat = \"1 ms\"\nwhat = \"secondary-bus-reset\"\nnode = \"d\"\nhold = \"5 us\"\n"
@@ -345,9 +346,9 @@ fn control_of(classes: u8, is_enabled: bool) -> u32 {
     enable | 1 << register::CHANNEL_ID_SHIFT | u32::from(classes & 0xfe)
 }
 
-/// Changes of VC1 at one end or the other while both classes have traffic, each with its time in nanoseconds after 1 us, whether it is at
-/// the root port, and the register's classes and VC Enable. PCIe Base 7.9.1.8: software must let a channel come to rest before it changes
-/// the map or VC Enable. If it does not, packets and credit may be lost; the run ends, and after a reset the link has all its credit.
+/// Changes VC1 at one end of a link while both classes have traffic. Each change has its time in nanoseconds after 1 us, whether it is made at the
+/// root port, the classes, and VC Enable. PCIe Base 7.9.1.8: software must wait until a channel is idle before it changes the map or VC Enable. If it
+/// does not wait, packets and credit may be lost, but the run ends, and after a reset the link has all its credit.
 fn works_after_a_reset(changes: &[(u64, bool, u8, bool)]) -> TestCaseResult {
     let mut simulation = simulation(&reset_under_load());
     let place = (u64::from(VC1_CONTROL) * 4, 4);
@@ -355,7 +356,7 @@ fn works_after_a_reset(changes: &[(u64, bool, u8, bool)]) -> TestCaseResult {
         simulation.run_until(Time::ZERO + Span::from_ns(1000 + at), &mut || true);
         let function = if is_upper { ROOT_PORT } else { DEVICE };
         let value = control_of(classes, is_enabled);
-        // A request to the device may be lost with its class.
+        // The configuration request to the device may be lost because of an earlier change.
         let _ = simulation.config_write("h", function, place, value, &mut || true);
     }
     simulation.run_until(Time::ZERO + Span::from_us(900), &mut || true);
@@ -384,7 +385,7 @@ fn works_after_a_reset(changes: &[(u64, bool, u8, bool)]) -> TestCaseResult {
     Ok(())
 }
 
-/// The changes after the first one are lost, and the host waits for the completion of each.
+/// The configuration requests after the first one are lost, and the host waits for each completion until it times out.
 #[test]
 fn a_link_works_again_after_a_reset_if_changes_of_its_channels_were_lost() {
     let (disabled, enabled) = ((0, false, 0, false), (0, false, 0x80, true));
@@ -403,7 +404,8 @@ proptest! {
     }
 }
 
-/// Two devices below a switch, with flows of two classes at the beginning and after 1 ms; `keys` are the keys of the link above `e`.
+/// A scenario with two devices `d` and `e` below a switch. Flows of two classes begin at the start and after 1 ms. `keys` are the keys of the link
+/// above `e`.
 fn changing(keys: &str) -> String {
     let device = |name: &str, keys: &str| {
         format!(
@@ -456,7 +458,7 @@ fn change() -> impl Strategy<Value = Change> {
     let what = prop_oneof![
         (Just(VC1_CONTROL), enables),
         (Just(VC1_CONTROL), maps),
-        // Maps, arbitration and tables as they come.
+        // Random values for maps, arbitration and tables.
         (register::CHANNELS..register::CHANNELS + 64, any::<u32>()),
         (register::CHANNELS..register::CHANNELS + 10, any::<u32>()),
     ];
@@ -467,8 +469,8 @@ fn change() -> impl Strategy<Value = Change> {
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// PCIe Base 7.9.1.8: to use a channel again, software disables it at both ends of a link, and then enables it at both. Whatever it has
-    /// done before under load, all credit is there then.
+    /// PCIe Base 7.9.1.8: to use a channel again, software disables it at both ends of a link, and then enables it at both ends. After this, all
+    /// credit is available, even if software changed channels under load before.
     #[test]
     fn channels_that_are_enabled_again_have_all_their_credit(
         mut changes in prop::collection::vec(change(), 1..10),
@@ -524,7 +526,7 @@ fn maps() -> impl Strategy<Value = String> {
 }
 
 fn phases(names: u8) -> impl Strategy<Value = String> {
-    // Each name once at least, so that none starves.
+    // Each name occurs at least once, so that none starves.
     prop::collection::vec(0..names, 32 - usize::from(names)).prop_map(move |rest| {
         let all = (0..names).chain(rest).map(|name| name.to_string());
         all.collect::<Vec<_>>().join(" ")
@@ -534,7 +536,7 @@ fn phases(names: u8) -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(cases(12))]
 
-    /// Whatever the maps, tables and groups are, every byte arrives, and every channel is initialised.
+    /// With any maps, tables and low-priority groups, every byte arrives, and every enabled channel is initialised.
     #[test]
     fn every_byte_arrives_by_any_channels(
         own in maps(),

@@ -1,4 +1,4 @@
-//! Traffic classes of a device's descriptors and interrupts beside the classes of its data: what waits for what, and what overtakes it.
+//! Devices whose descriptors and interrupts have other traffic classes than their data: which packets wait for others, and which overtake others.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use sim::result::RunResult;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A device with its own keys below a switch with a slow link to the host, where VC0 carries classes 0 to 3, and VC1 the others.
+/// A scenario with a device below a switch whose link to the host is slow. VC0 carries classes 0 to 3, and VC1 carries classes 4 to 7.
 fn machine(model: &str, keys: &str, flows: &str) -> String {
     format!(
         "{HOST}interrupt_latency = \"0 ns\"\nextended_vc_count = 1\n[links]\ngeneration = 3\nlanes = 4\ntc_vc_map = \"TC0-3: VC0, TC4-7: VC1\"\n[switches.s]\nupstream = {{ to = \"h0\", generation = 1, lanes = 1 }}\nextended_vc_count = 1\nlow_priority_vcs = 0\n[devices.d]\nmodel = \"{model}\"\nupstream = \"s\"\nextended_vc_count = 1\n{keys}\n{flows}"
@@ -21,7 +21,7 @@ fn flow(id: &str, more: &str) -> String {
     format!("[[flows]]\nid = \"{id}\"\nfrom = \"d\"\nto = \"h0\"\n{more}\n")
 }
 
-/// The classes of the packets of a kind that `select` takes, of those that a node below the switch sends.
+/// The traffic classes of the packets `tlp` that the device below the switch sends and that `select` accepts.
 fn classes(lines: &[Value], tlp: &str, select: impl Fn(&Value) -> bool) -> Vec<u64> {
     let mut all: Vec<u64> = lines
         .iter()
@@ -62,7 +62,7 @@ fn data_descriptors_and_interrupts_have_the_classes_of_their_keys() {
     assert_eq!(classes(&lines, "MWr", is_interrupt), [5]);
 }
 
-/// The driver sets the class of each transfer of a unit, also that of a later one which has class 0 again.
+/// The driver sets the traffic class for each transfer of a unit, also for a later transfer with class 0.
 #[test]
 fn a_later_transfer_of_a_unit_does_not_have_the_class_of_an_earlier_one() {
     let flows = flow("a", "size = \"4 KiB\"\ntraffic_class = 6") + &flow("b", "size = \"4 KiB\"");
@@ -72,7 +72,7 @@ fn a_later_transfer_of_a_unit_does_not_have_the_class_of_an_earlier_one() {
     assert_eq!((of("a"), of("b")), (vec![6], vec![0]));
 }
 
-/// The time at which the read of an engine returns whose writes fill the path to the host.
+/// The time at which the read call of an engine returns, while writes of the same engine fill the path to the host.
 fn return_of_read(keys: &str, read: &str) -> f64 {
     let read = format!("size = \"4 KiB\"\ndirection = \"read\"\nstart = \"100 us\"\n{read}");
     let flows = flow("w", "size = \"256 KiB\"") + &flow("r", &read);
@@ -80,15 +80,15 @@ fn return_of_read(keys: &str, read: &str) -> f64 {
     result.flow("r").returned_ns.expect("a call")
 }
 
-/// PCIe Base 2.5: packets of one channel do not wait for packets of another, also in the device that makes both.
+/// PCIe Base 2.5: packets of one channel do not wait for packets of another channel, not even in the device that sends both.
 #[test]
 fn blocked_data_does_not_delay_interrupts_and_descriptors_of_another_channel() {
     let together = return_of_read("", "");
     let interrupts = "interrupt_traffic_class = 7";
     let interrupt_alone = return_of_read(interrupts, "");
-    // The interrupt passes the data in the queues of device and switch.
+    // The interrupt overtakes the data in the queues of the device and of the switch.
     assert!(interrupt_alone + 5_000.0 < together);
-    // The requests of the read pass it, too, and what is left is its own time.
+    // The requests of the read also overtake the data, so only the time of the read itself remains.
     let read = "traffic_class = 4";
     let read_alone = return_of_read(interrupts, read);
     assert!(read_alone + 5_000.0 < interrupt_alone);
@@ -99,7 +99,7 @@ fn blocked_data_does_not_delay_interrupts_and_descriptors_of_another_channel() {
     assert!(alone + 5_000.0 < together);
 }
 
-/// PCIe Base 2.4.1: no order holds between traffic classes, so that the call returns before all data is there.
+/// PCIe Base 2.4.1: packets of different traffic classes are not ordered, so the call returns before all data has arrived.
 #[test]
 fn an_interrupt_of_another_class_overtakes_its_data_and_the_result_says_by_how_much() {
     let overtaken = |keys: &str, class: &str| {
@@ -117,7 +117,7 @@ fn an_interrupt_of_another_class_overtakes_its_data_and_the_result_says_by_how_m
         flow.overtaken
     };
     assert!(overtaken("interrupt_traffic_class = 7", "") > 0);
-    // Memory takes its time after the interrupt as well, and so the latency of the interrupt hides it.
+    // If interrupt and data have the same class, nothing is overtaken.
     assert_eq!(
         overtaken("interrupt_traffic_class = 7", "traffic_class = 7"),
         0
@@ -125,13 +125,13 @@ fn an_interrupt_of_another_class_overtakes_its_data_and_the_result_says_by_how_m
     assert_eq!(overtaken("", ""), 0);
 }
 
-/// A driver of a drive finds each completion entry, whenever its interrupt comes.
+/// The driver of a drive finds each completion entry, at whatever time the interrupt arrives.
 #[test]
 fn the_driver_of_a_drive_waits_for_an_entry_that_its_interrupt_has_overtaken() {
     let flows = flow("w", "size = \"64 KiB\"\nrequest_size = \"4 KiB\"");
     let result = run(&machine("nvme", "interrupt_traffic_class = 7", &flows)).all_intact();
     assert_eq!(result.flow("w").overtaken, 0);
-    // An entry that has overtaken its data tells the driver of data that is not there.
+    // If the completion entry overtakes the data, the driver returns before the data has arrived.
     let early = run(&machine(
         "nvme",
         "descriptor_traffic_class = 7\ninterrupt_traffic_class = 7",
@@ -141,8 +141,8 @@ fn the_driver_of_a_drive_waits_for_an_entry_that_its_interrupt_has_overtaken() {
     assert!(early.flow("w").overtaken > 0);
 }
 
-/// A driver that masks its interrupt does not expect an entry for each, but finds one that came later than its interrupt: entries wait
-/// behind the data of another device in VC1, and neither interrupts nor the completions of the driver's reads do.
+/// A driver that masks its interrupt also finds an entry that arrives after its interrupt. Here, entries wait behind the data of another device in
+/// VC1; interrupts and the completions of the driver's reads do not wait.
 #[test]
 fn the_driver_of_a_drive_that_masks_its_interrupt_finds_an_entry_that_the_interrupt_has_overtaken()
 {
@@ -167,7 +167,7 @@ fn the_driver_of_a_drive_that_masks_its_interrupt_finds_an_entry_that_the_interr
     }
 }
 
-/// Runs to the end, and returns what is lost or left.
+/// Runs to the end, checks that no packet is left, and returns the result.
 fn ended(text: &str) -> RunResult {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true), "{text}");
@@ -202,7 +202,7 @@ proptest! {
         let text = machine(model, &keys, &flows).replace("TC0-3: VC0, TC4-7: VC1", map);
         let text = text.replace("extended_vc_count = 1\n[links]", &format!("extended_vc_count = 1\ninterrupt_masking = {masks}\n[links]"));
         let result = ended(&text);
-        // A masked interrupt that comes before its entry is not signalled again, and the driver waits for one.
+        // If a masked interrupt arrives before its entry, it is not signalled again, and the driver may wait for it without end.
         let may_be_missed = model == "nvme" && vectors && masks && descriptors != interrupts;
         for flow in &result.flows {
             let is_whole = flow.completed && flow.intact;

@@ -1,4 +1,4 @@
-//! Cores and accelerators that share a memory, by messages that take time.
+//! Cores and accelerators that share a memory. They exchange coherence messages, which take time.
 
 use std::fmt::Write;
 
@@ -25,7 +25,7 @@ pub fn host(cards: usize) -> String {
     text
 }
 
-/// Runs to the end, with a look at all caches every so many events.
+/// Runs to the end, and checks the coherence of all caches after every `every` events.
 fn run_coherently(simulation: &mut Simulation, every: u32) {
     loop {
         for _ in 0..every {
@@ -103,8 +103,8 @@ fn a_dirty_line_of_an_accelerator_goes_to_the_core_that_wants_it() {
             .expect("one was measured")
             .mean
     };
-    // A look at the core's own cache, four ways between core and home agent, that one twice, and the other core's answer;
-    // against a way over the link and back instead.
+    // The lookup in the core's own cache, four transfers between a core and the home agent, the time of the home agent twice, and the answer of the
+    // other core. A line in an accelerator needs the link in both directions instead.
     let across = 4.231 + 4.0 * 8.0 + 2.0 * 6.0 + 15.0;
     assert!((ns(2) - across).abs() < 1e-6, "{}", ns(2));
     assert!(ns(1) > 300.0, "{}", ns(1));
@@ -125,7 +125,7 @@ fn reads_of_a_buffer_that_nobody_writes_are_hits_where_it_fits() {
     assert!(result.accesses[0].intact);
 }
 
-/// The mean latency in ns of accesses of an accelerator with `settings`, to a buffer with the key `buffer`.
+/// The mean latency in ns of accesses with `settings`, made by an accelerator to a buffer with the keys `buffer`.
 fn latency((accelerator, buffer, settings): (&str, &str, &str)) -> f64 {
     let mut text = host(1);
     write!(
@@ -145,7 +145,7 @@ fn latency((accelerator, buffer, settings): (&str, &str, &str)) -> f64 {
 fn a_buffer_that_software_has_written_is_read_from_the_system_cache() {
     let reads = |buffer| latency(("", buffer, "order = \"sequential\"\ncount = 100"));
     let earlier = reads("") - reads("in_system_cache = true");
-    // Memory takes 80 ns and the time of a line, the system cache 10 ns.
+    // Memory takes 80 ns plus the time of a line; the system cache takes 10 ns.
     assert!((70.0..80.0).contains(&earlier), "{earlier}");
 }
 
@@ -156,7 +156,7 @@ fn a_line_to_be_written_whole_is_asked_for_with_or_without_its_data() {
         latency((accelerator, "", settings))
     };
     let (without, with) = (writes(""), writes("whole_line_request = \"read-unique\""));
-    // The line's data comes from memory, and takes longer on the wire.
+    // With "read-unique", the data of the line is read from memory and sent over the link.
     assert!(
         (80.0..100.0).contains(&(with - without)),
         "{}",
@@ -211,7 +211,7 @@ fn an_atomic_store_is_one_request_at_the_port_and_others_are_several() {
     };
     let (store, load) = (longer("atomic-store"), longer("atomic-load"));
     assert!(store.abs() < 1e-6, "{store}");
-    // Two latencies of the cache.
+    // The difference is twice the latency of the cache.
     assert!((load - 96.0).abs() < 2.0, "{load}");
 }
 
@@ -264,7 +264,7 @@ proptest! {
             }
         }
         if let Some(direction) = dma {
-            // In requests of odd sizes, over the buffer again and again; others write there, too.
+            // The requests have odd sizes and use the buffer repeatedly, while other workloads write to it.
             write!(text, "[[flows]]\nfrom = \"dma\"\nto = \"h0\"\ndirection = \"{direction}\"\nsize = \"20 kB\"\nrequest_size = \"200 B\"\noffset = \"0 B\"\nwindow = \"{buffer} B\"\n").expect("a text takes all");
         }
         let mut simulation = simulation(&text);
@@ -277,14 +277,14 @@ proptest! {
     }
 }
 
-/// A host with an accelerator and a DMA engine, and one buffer that the engine reads and writes as well.
+/// A scenario with a host, an accelerator, a DMA engine, and one buffer that both use.
 fn with_dma() -> String {
     let mut text = host(1);
     text += "[devices.dma]\nupstream = \"h0\"\nmodel = \"dma\"\n[buffers.b]\nhost = \"h0\"\nsize = \"4 KiB\"\n";
     text
 }
 
-/// The same, once caches hold lines of the buffer that they have written.
+/// Runs the scenario of [`with_dma`] until the caches of the accelerator and of a core hold lines of the buffer that they have written.
 fn written_by_caches() -> Simulation {
     let mut text = with_dma();
     accesses(
@@ -338,7 +338,7 @@ fn what_a_dma_engine_writes_is_what_caches_have_next() {
     assert_eq!(read, bytes);
 }
 
-/// A buffer that the host moves elsewhere again and again while an accelerator with virtual addresses uses it.
+/// A scenario in which the host moves a buffer repeatedly, while an accelerator uses the buffer by virtual addresses.
 fn moving(accelerator: &str, buffer: &str) -> String {
     let mut text = host(1).replacen(
         "core_cache",
@@ -356,7 +356,7 @@ fn moving(accelerator: &str, buffer: &str) -> String {
 fn moved(text: &str) -> Simulation {
     let mut simulation = simulation(text);
     run_coherently(&mut simulation, 500);
-    // The moves that are left.
+    // The simulation continues until the remaining moves are done.
     let rest = Time::from_fs(simulation.now().as_fs() + Span::from_us(5000).as_fs());
     simulation.run_until(rest, &mut || true);
     assert_eq!(simulation.packets_in_use(), 0);
@@ -367,7 +367,7 @@ fn moved(text: &str) -> Simulation {
 proptest! {
     #![proptest_config(cases(14))]
 
-    /// Where a buffer was before, nothing of it is left: reads bring its bytes, and no addition is lost.
+    /// After a move, no access uses the old place of a buffer: reads return the buffer's bytes, and no addition is lost.
     #[test]
     fn no_translation_is_used_after_it_was_to_be_forgotten(
         pages in 1_u32..4,
@@ -398,7 +398,7 @@ proptest! {
     }
 }
 
-/// The first value of the buffer: at one of its two places there is the number, at the other nothing.
+/// The first value of the buffer. Only one of its two places contains the sum.
 fn sum(simulation: &Simulation, size: u32, large: bool) -> u64 {
     let page = if large { 64 << 10 } else { 4096 };
     let taken = u64::from(size).next_multiple_of(page);
@@ -440,7 +440,7 @@ fn lines_that_were_written_and_are_gone_with_a_link_are_told_by_address() {
     let mut simulation = simulation(&text);
     run_coherently(&mut simulation, 20);
     let result = simulation.result();
-    // Cores may have taken some of the five back before.
+    // Cores may have read some of the five dirty lines before the link failed, so fewer may be lost.
     let lost: Vec<u64> = result.lost_lines.iter().map(|lost| lost.address).collect();
     assert!(
         !lost.is_empty()
@@ -492,7 +492,7 @@ fn what_is_lost_is_told_even_if_nothing_happens_after_the_link_has_failed() {
     assert_eq!(lost.len(), 1, "{lost:?}");
 }
 
-/// A core writes a line, which stays dirty in its cache, and a device without a cache then reads or writes it.
+/// Runs a scenario in which a core writes a line, which stays dirty in its cache, and a device without a cache then reads or writes the line.
 fn after_a_core(direction: &str, more: &str) -> Simulation {
     let mut text = host(0);
     text += "[buffers.b]\nhost = \"h0\"\nsize = \"64 B\"\n";
@@ -511,7 +511,7 @@ fn after_a_core(direction: &str, more: &str) -> Simulation {
     simulation
 }
 
-/// PCIe Base 2.2.6.5: No Snoop needs no coherence, and the software that enables it has to flush caches itself.
+/// PCIe Base 2.2.6.5: with No Snoop, hardware does not keep caches coherent. Software that enables it must flush the caches itself.
 #[test]
 fn a_read_without_snoop_finds_the_stale_bytes_of_memory() {
     let latency = |simulation: &Simulation| {
@@ -525,7 +525,7 @@ fn a_read_without_snoop_finds_the_stale_bytes_of_memory() {
     let lines = unsnooped.result().unsnooped_lines;
     assert_eq!(lines.len(), 1);
     assert_eq!((lines[0].reads, lines[0].writes), (1, 0));
-    // The home agent and the core need not be asked.
+    // The request is faster, because no snoop to the home agent and the core is necessary.
     assert!(latency(&unsnooped) < latency(&snooped));
     for simulation in [snooped, unsnooped] {
         simulation
@@ -542,7 +542,7 @@ fn a_write_without_snoop_is_hidden_by_the_line_of_a_cache() {
         let lines = simulation.result().unsnooped_lines;
         (simulation.memory("h0", 0, 64).expect("memory"), lines.len())
     };
-    // What a program reads there is what the cache has, unless that was snooped.
+    // A program reads the line that is still in the cache, except if the write was snooped.
     let ((snooped, none), (hidden, one)) = (bytes(""), bytes("no_snoop = true"));
     assert_eq!((none, one), (0, 1));
     assert_ne!(snooped, hidden);

@@ -1,9 +1,8 @@
-//! What can be wrong with buffers, with the accesses to them, and with those who make these.
+//! Errors in buffers, in accesses to buffers, and in the nodes that make the accesses.
 
 use super::refusal;
 
-/// A coherent host with an accelerator and a buffer, and another host with a `block-dma` behind a switch and a buffer, up to
-/// line 17.
+/// A coherent host with an accelerator and a buffer, and another host with a buffer and with a `block-dma` below a switch. The text has 17 lines.
 const SHARED: &str = r#"[hosts.h0]
 coherent = true
 cores = 4
@@ -23,13 +22,14 @@ size = "4 KiB"
 host = "h1"
 "#;
 
-/// The scenario with a part of it changed.
+/// Returns the error of `SHARED` after the first `from` in it is replaced by `to`.
 fn changed(from: &str, to: &str) -> String {
     assert!(SHARED.contains(from));
     refusal(&SHARED.replacen(from, to, 1))
 }
 
-/// Accesses on the lines from 18 on: who makes them on line 19, the buffer on line 20, and what else there is from 21 on.
+/// Returns the error of `SHARED` with an `[[accesses]]` entry: it begins on line 18, `by` is on line 19, `buffer` on line 20, and `more` begins on
+/// line 21.
 fn accesses(by: &str, buffer: &str, more: &str) -> String {
     refusal(&format!(
         "{SHARED}[[accesses]]\nby = \"{by}\"\nbuffer = \"{buffer}\"\n{more}\n"

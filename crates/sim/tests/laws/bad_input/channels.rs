@@ -1,8 +1,8 @@
-//! Maps of traffic classes, counts of channels, and tables of phases that cannot be.
+//! Errors in maps of traffic classes, in numbers of channels, and in tables of phases.
 
 use super::{pair, refusal};
 
-/// A fabric whose device has `map`; its link is written on line 5.
+/// Returns the error of a fabric whose device has `map` as its `tc_vc_map`. The link is on line 5.
 fn mapped(map: &str) -> String {
     refusal(&format!(
         "[hosts.h]\nextended_vc_count = 2\n[devices.d]\nextended_vc_count = 1\nupstream = {{ to = \"h\", tc_vc_map = \"{map}\" }}\n"

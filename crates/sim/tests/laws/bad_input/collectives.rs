@@ -1,8 +1,8 @@
-//! What can be wrong with collectives.
+//! Errors in collectives.
 
 use super::networks::{bad_network, two};
 
-/// A collective of a torus of 4x4, from line 5 on; what is added begins on line 7.
+/// Returns the error of a collective on a 4x4 torus. The entry begins on line 5, and `added` begins on line 7.
 fn collective(added: &str) -> String {
     let text = format!("[[collectives]]\nnetwork = \"n\"\n{added}\n");
     bad_network("size = \"4x4\"", "", &text)

@@ -1,4 +1,4 @@
-//! Hosts, switches, devices and links that cannot be.
+//! Errors in hosts, switches, devices and links.
 
 use std::fmt::Write;
 
@@ -331,7 +331,8 @@ fn a_tree_with_more_buses_than_there_are_is_refused() {
 
 #[test]
 fn the_bridge_without_a_bus_number_is_named_by_its_line() {
-    // Buses 1 to 255: the host's port and 127 switches take two each, so that the last one has none for its ports.
+    // There are 255 buses below bus 0. Each switch needs one bus for its upstream link and one for its internal bus, so the last of 128 switches has
+    // no bus left for its ports.
     let mut text = String::from("[hosts.h0]\n");
     let mut above = "h0".to_owned();
     for n in 0..128 {
@@ -485,7 +486,8 @@ fn virtual_functions_need_numbers() {
         format!("[devices.d{number}]\nupstream = \"s{above}\"\nvirtual_functions = 8\n")
     };
     let text = format!("[hosts.h]\n{}{}", switch(0), switch(1));
-    // Firmware scans d94 last: ports 0 to 31 of a switch are functions 0 of its devices, and the others functions 1.
+    // Firmware scans d94 last, because ports 0 to 31 of a switch are function 0 of its devices 0 to 31, and further ports have higher function
+    // numbers.
     let devices: String = (0..126).map(device).collect();
     assert_eq!(
         refusal(&(text.clone() + &devices)),

@@ -1,4 +1,4 @@
-//! Flows that cannot be.
+//! Errors in flows.
 
 use super::{flow, pair, refusal};
 

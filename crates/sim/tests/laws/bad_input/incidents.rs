@@ -1,8 +1,8 @@
-//! What can be wrong with an incident.
+//! Errors in incidents.
 
 use super::refusal;
 
-/// A host with a device, and an incident on the lines from 4 on.
+/// Returns the error of a scenario with a host, a device and an incident. The incident begins on line 4.
 fn incident(keys: &str) -> String {
     refusal(&format!(
         "[hosts.h]\n[devices.d]\nupstream = \"h\"\n[[incidents]]\n{keys}\n"

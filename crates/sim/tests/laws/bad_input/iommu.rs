@@ -1,4 +1,4 @@
-//! Hosts whose I/O MMU cannot be as it is written.
+//! Errors in the IOMMU keys of hosts, and in the PASID keys of devices and flows.
 
 use super::refusal;
 
@@ -71,7 +71,7 @@ fn page_tables_of_processes_that_do_not_fit_are_refused() {
     );
 }
 
-/// The error for a flow of a device with these lines; the device is on line 2.
+/// Returns the error of a scenario with a device with the lines `device` and a flow with the lines `flow`. The device is on line 2.
 fn process(device: &str, flow: &str) -> String {
     refusal(&format!(
         "[hosts.h]\n[devices.d]\nupstream = \"h\"\n{device}\n[[flows]]\nfrom = \"d\"\nto = \"h\"\ncount = 1\n{flow}"

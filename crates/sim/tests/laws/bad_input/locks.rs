@@ -1,8 +1,8 @@
-//! What can be wrong with work under locks.
+//! Errors in work under locks.
 
 use super::refusal;
 
-/// A host with an accelerator, and buffers on the lines from 6 on.
+/// A host with an accelerator, and buffers from line 6 on.
 const HOST: &str = r#"[hosts.h0]
 coherent = true
 [devices.card]
@@ -16,14 +16,14 @@ host = "h0"
 size = "4 KiB"
 "#;
 
-/// A `[[locks]]` entry on the lines from 12 on.
+/// Returns the error of a `[[locks]]` entry with these keys. The entry begins on line 12.
 fn locks(keys: &str) -> String {
     refusal(&format!(
         "{HOST}[[locks]]\nby = \"card\"\nbuffer = \"t\"\n{keys}\n"
     ))
 }
 
-/// A `[[transactions]]` entry on the lines from 12 on.
+/// Returns the error of a `[[transactions]]` entry with these keys. The entry begins on line 12.
 fn transactions(keys: &str) -> String {
     let keys = format!("by = \"card\"\nbuffer = \"r\"\nlocks = \"t\"\n{keys}");
     refusal(&format!("{HOST}[[transactions]]\n{keys}\n"))

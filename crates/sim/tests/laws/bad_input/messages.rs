@@ -1,4 +1,4 @@
-//! What can be wrong with controllers, and with messages through them.
+//! Errors in controllers, and in messages through controllers.
 
 use sim::Plan;
 
@@ -21,7 +21,7 @@ fn hosts(added: &str) -> String {
     refusal(&format!("{HOSTS}{added}"))
 }
 
-/// A flow from `a` to `b`, which begins on line 11, with what is added to it from line 14 on.
+/// Returns the error of a flow from `a` to `b`. The flow begins on line 11, and `added` begins on line 14.
 fn message(added: &str) -> String {
     hosts(&format!("[[flows]]\nfrom = \"a\"\nto = \"b\"\n{added}\n"))
 }
@@ -173,7 +173,7 @@ fn cables_join_two_controllers() {
     );
 }
 
-/// The two hosts at controllers of their own, `c` on line 3 and `d` on line 4.
+/// The scenario `HOSTS` with one controller for each host, `c` on line 3 and `d` on line 4, which a cable joins.
 fn joined() -> String {
     let cable = "[[cables]]\nfrom = \"c\"\nto = \"d\"\n";
     HOSTS
@@ -267,7 +267,7 @@ fn the_largest_packet_has_room_wherever_it_waits() {
     }
 }
 
-/// Loads and stores between hosts, or of an endpoint below an I/O port, wait where messages wait, too.
+/// Loads and stores between hosts, or of an endpoint below an I/O port, use the same receive buffers as messages.
 #[test]
 fn the_largest_load_has_room_in_the_receive_buffers() {
     let narrow = "[devices.b]\nreceive_buffer = \"512 B\"";
@@ -281,7 +281,7 @@ fn the_largest_load_has_room_in_the_receive_buffers() {
         "[io_ports.p]\ncontroller = \"c\"\nowners = [\"h0\"]\n[devices.e]\nupstream = \"p\"\n";
     let said = refusal(&format!("{narrow}{port}"));
     assert!(said.ends_with(wanted), "{said}");
-    // Messages have packets of a size of their own.
+    // Without loads and stores, `max_payload` does not matter here: the packets of messages have another size.
     assert!(Plan::read(&narrow, "bad.toml").is_ok());
 }
 
@@ -300,7 +300,7 @@ fn the_replay_buffer_of_a_cable_holds_its_largest_packet() {
         );
     }
     assert!(Plan::read(&of("544 B"), "bad.toml").is_ok());
-    // A controller without cables has no use for it.
+    // A controller without cables has no replay buffer, so the key is ignored.
     let alone = HOSTS.replace("ports = 2", "ports = 2\nreplay_buffer = \"0 B\"");
     assert!(Plan::read(&alone, "bad.toml").is_ok());
 }

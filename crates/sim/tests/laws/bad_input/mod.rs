@@ -1,4 +1,4 @@
-//! Whatever is wrong with a scenario, one message says where it is and what would be right.
+//! Any error in a scenario leads to one message, which says where the error is and what to write instead.
 
 mod accesses;
 mod channels;
@@ -19,7 +19,7 @@ mod workloads;
 
 use sim::Plan;
 
-/// What the file `bad.toml` with this text is answered.
+/// Returns the error message for a file `bad.toml` with this text.
 pub fn refusal(text: &str) -> String {
     match Plan::read(text, "bad.toml") {
         Ok(_) => panic!("this is accepted:\n{text}"),
@@ -36,12 +36,12 @@ upstream = "s0"
 upstream = "s0"
 "#;
 
-/// `PAIR`, which ends on line 7, and what is added to it.
+/// Returns the error of `PAIR`, which ends on line 7, followed by `added`.
 fn pair(added: &str) -> String {
     refusal(&format!("{PAIR}{added}"))
 }
 
-/// `PAIR` with a flow from `a` to `b` and what is added to that; the flow begins on line 8.
+/// Returns the error of `PAIR` with a flow from `a` to `b`, followed by `added`. The flow begins on line 8.
 fn flow(added: &str) -> String {
     pair(&format!(
         "[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\n{added}"

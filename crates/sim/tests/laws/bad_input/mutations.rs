@@ -1,4 +1,4 @@
-//! No text at all makes the reader panic.
+//! No text, however wrong, makes the reader of scenarios panic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use sim::Plan;
 
 use crate::cases::cases;
 
-/// A scenario that uses most of what there is.
+/// A scenario that uses most kinds of sections and keys.
 const RICH: &str = r#"name = "rich"
 seed = 7
 [links]
@@ -105,7 +105,7 @@ duration = "1 us"
 pattern = "hot-spot"
 "#;
 
-/// A scenario with networks, generated and written fibre by fibre, and their workloads.
+/// A scenario with networks (generated networks, and networks that are written fibre by fibre) and their workloads.
 const NETWORKS: &str = r#"name = "networks"
 [links]
 lanes = 8
@@ -191,7 +191,7 @@ fn the_scenarios_that_are_mutated_are_right() {
     Plan::read(NETWORKS, "networks.toml").unwrap();
 }
 
-/// Texts that meet the reader's edges when they replace a value or a line.
+/// Unusual texts, which replace a value or a line to test limits of the reader.
 const ODD: [&str; 32] = [
     "0",
     "-1",
@@ -227,7 +227,7 @@ const ODD: [&str; 32] = [
     "\"l\"",
 ];
 
-/// Changes one line of `lines`: moved, gone, written twice, or with another value.
+/// Changes one line of `lines`: moves it, removes it, repeats it, or gives it another value.
 fn mutate(lines: &mut Vec<String>, at: usize, odd: &str, how: u8) {
     let last = lines.len() - 1;
     match how {

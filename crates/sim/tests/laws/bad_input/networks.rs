@@ -1,4 +1,4 @@
-//! What can be wrong with networks, fibres and their workloads.
+//! Errors in networks, fibres and their workloads.
 
 use sim::Plan;
 
@@ -7,14 +7,14 @@ use super::refusal;
 /// Two routers, on lines 1 to 8.
 const TWO: &str = "[hosts.h0]\n[hosts.h1]\n[devices.r0]\nmodel = \"router\"\nupstream = \"h0\"\n[devices.r1]\nmodel = \"router\"\nupstream = \"h1\"\n";
 
-/// A fibre between them, on lines 9 to 11.
+/// A fibre between the two routers, on lines 9 to 11.
 const FIBRE: &str = "[[fibres]]\nfrom = \"r0\"\nto = \"r1\"\n";
 
 pub fn two(added: &str) -> String {
     refusal(&format!("{TWO}{FIBRE}{added}"))
 }
 
-/// A network on lines 1 and 2, whose routers are set on line 4, and what is added from line 5 on.
+/// A generated network on lines 1 and 2. The settings of its routers are on line 4, and `added` begins on line 5.
 fn network(line: &str, routers: &str, added: &str) -> String {
     format!("[networks.n]\n{line}\n[networks.n.routers]\n{routers}\n{added}")
 }
@@ -117,7 +117,7 @@ fn the_two_ends_of_a_fibre_are_set_alike() {
     }
 }
 
-/// `TWO` and its fibre, with a line more in each router: that of the first is line 5.
+/// Returns the error of `TWO` and `FIBRE` with one more line in each router. In the first router, this is line 5.
 fn routers(line: &str) -> String {
     let with = format!("model = \"router\"\n{line}\n");
     refusal(&format!("{TWO}{FIBRE}").replace("model = \"router\"\n", &with))
@@ -185,7 +185,7 @@ fn a_port_takes_one_fibre() {
         two("from_port = 4\n"),
         "bad.toml:12: r0 has no optical port 4; write one from 0 to 3, or a larger fibre_ports there"
     );
-    // No number is cut down to one that there is.
+    // A port number that does not fit into 8 bits is an error; its upper bits are not ignored.
     assert_eq!(
         two("to_port = 256\n"),
         "bad.toml:12: r1 has no optical port 256; write one from 0 to 3, or a larger fibre_ports there"
@@ -370,7 +370,7 @@ fn a_fibre_described_anew_keeps_what_is_not_written() {
         "[[fibres]]\nfrom = \"n-1\"\nto = \"n-0\"\nfrom_port = 1\nsevered_at = \"3 us\"\n",
     );
     let plan = Plan::read(&text, "right.toml").unwrap();
-    // Two fibres join two nodes: up from 0 to 1, and up from 1 round to 0.
+    // In a ring of two nodes there are two fibres: one from node 0 to node 1, and one from node 1 back to node 0.
     let [up, round] = plan.fibres.as_slice() else {
         panic!("two nodes have two fibres");
     };

@@ -1,8 +1,8 @@
-//! Flows that the driver of a drive cannot move.
+//! Errors in flows from NVM Express drives.
 
 use super::{PAIR, refusal};
 
-/// `PAIR` with `a` a drive with these keys, and flows from it to the host.
+/// Returns the error of `PAIR` in which `a` is a drive with these keys, and with flows from the drive to the host.
 fn refused(drive: &str, flows: &[&str]) -> String {
     let a = format!("[devices.a]\nmodel = \"nvme\"\n{drive}\n");
     let mut text = PAIR.replace("[devices.a]\n", &a);

@@ -1,4 +1,4 @@
-//! Repeated tables that are wrong, and fabrics that are too large: each has one message.
+//! Errors in repeated tables, and fabrics that are too large: each leads to one message.
 
 use super::refusal;
 

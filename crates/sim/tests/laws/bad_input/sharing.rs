@@ -1,4 +1,4 @@
-//! What can be wrong with I/O ports, and with loads and stores between hosts.
+//! Errors in I/O ports, and in loads and stores between hosts.
 
 use super::refusal;
 
@@ -21,13 +21,13 @@ upstream = "p"
 virtual_functions = 1
 "#;
 
-/// The scenario with a part of it changed.
+/// Returns the error of `HOSTS` after `from` in it is replaced by `to`.
 fn changed(from: &str, to: &str) -> String {
     assert!(HOSTS.contains(from));
     refusal(&HOSTS.replace(from, to))
 }
 
-/// A flow on the lines from 17 on.
+/// Returns the error of `HOSTS` with a flow with these keys. The flow begins on line 17.
 fn flow(keys: &str) -> String {
     refusal(&format!("{HOSTS}[[flows]]\nsize = \"4 KiB\"\n{keys}\n"))
 }

@@ -1,8 +1,9 @@
-//! Flows that no driver can move.
+//! Errors in flows from scatter/gather engines.
 
 use super::{PAIR, flow, refusal};
 
-/// `PAIR` with `a` a scatter/gather engine with the keys `engine`, and a flow from it to the host; the flow begins on line 10.
+/// Returns the error of `PAIR` in which `a` is a scatter/gather engine with the keys `engine`, and with a flow from the engine to the host. The flow
+/// begins on line 10.
 fn transfer(engine: &str, added: &str) -> String {
     let a = format!("[devices.a]\nmodel = \"sg-dma\"\n{engine}\n");
     let machine = PAIR.replace("[devices.a]\n", &a);

@@ -1,8 +1,8 @@
-//! What can be wrong with workloads of networks.
+//! Errors in workloads of networks.
 
 use super::networks::{bad_network, flow, two};
 
-/// A workload of a torus of 4x4, from line 5 on; what is added begins on line 9.
+/// Returns the error of an open-loop workload on a 4x4 torus. The entry begins on line 5, and `added` begins on line 9.
 fn workload(added: &str) -> String {
     let traffic =
         format!("[[traffic]]\nnetwork = \"n\"\nload = \"1 GB/s\"\nduration = \"1 us\"\n{added}\n");
