@@ -1,4 +1,4 @@
-//! Accesses of devices that software starts by their registers: what a program of a scenario does, and what writes by hand do.
+//! Device accesses that software starts by device registers: by a program of a scenario, or by register writes of the test.
 
 use device::commands::registers::{
     ADDRESS, BAD_WRITE, BUSY, CARD, COMMAND, DONE, DURATION, FAILED, INVALID, LENGTH, OVERRUN,
@@ -11,7 +11,7 @@ use transaction::AccessKind;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A host with an engine `e` and, as its memory is coherent, an accelerator `a`.
+/// A scenario with a host with coherent memory, an engine `e` and an accelerator `a`.
 fn machine(host: &str, more: &str) -> String {
     format!(
         r#"{HOST}
@@ -42,7 +42,7 @@ fn driven(by: &str, kind: &str, how: &str) -> String {
 const POLLED: &str = "driven = \"program\"";
 const INTERRUPTED: &str = "driven = \"program\"\ncompletion = \"interrupt\"";
 
-/// The mean latency, and the mean time from a call to the next, in nanoseconds.
+/// The mean latency of an access, and the mean time between the starts of two accesses, in nanoseconds.
 fn times(text: &str) -> (f64, f64) {
     let result = run(text);
     let access = &result.accesses[0];
@@ -118,7 +118,7 @@ fn programs_of_one_device_take_turns() {
     }
 }
 
-/// The devices as software sees them: the first addresses of their registers and of the buffer.
+/// A simulation with the addresses that software uses: the first addresses of the registers of a device and of the buffer.
 struct Machine {
     simulation: Simulation,
     registers: u64,
@@ -160,7 +160,7 @@ impl Machine {
         self.set(COMMAND, &command(kind, false, 0).to_le_bytes());
     }
 
-    /// The status once no access is in progress.
+    /// Waits until no access is in progress, and returns the status.
     fn ended(&mut self) -> u32 {
         for _ in 0..100_000 {
             let status = self.get(STATUS);
@@ -199,7 +199,7 @@ fn software_moves_bytes_between_the_memories_of_host_and_card() {
     );
     machine.command(AccessKind::Write, buffer + 0x1ffe, 0x100, 600);
     assert_eq!(machine.ended(), DONE);
-    // A write has ended when it is sent; what is read after it is behind it.
+    // A write ends when it is sent. The completion of a later read does not pass the write, so the write has arrived when the read ends.
     machine.command(AccessKind::Read, buffer, 0x4000, 8);
     assert_eq!(machine.ended(), DONE);
     assert_eq!(
@@ -257,13 +257,13 @@ fn what_software_does_wrong_is_told_by_a_bit_each() {
         assert_eq!(machine.get(STATUS), BAD_WRITE, "{bytes} bytes at {at:#x}");
         machine.clear();
     }
-    // A second start while the first access is in progress.
+    // The second access is started while the first access is in progress.
     machine.command(read, buffer, 0, 4096);
     machine.set(COMMAND, &command(read, false, 0).to_le_bytes());
     assert_eq!(machine.get(STATUS), BUSY | OVERRUN);
     assert_eq!(machine.ended(), DONE | OVERRUN);
     machine.clear();
-    // A read of what is no memory.
+    // The host has no memory at this address.
     machine.command(read, 1 << 50, 0, 64);
     assert_eq!(machine.ended(), DONE | FAILED);
     machine.command(read, buffer, 0, 64);
@@ -295,7 +295,7 @@ fn a_disabled_bar_has_no_registers() {
 proptest! {
     #![proptest_config(cases(40))]
 
-    /// Whatever is written, every access comes to an end, and the device takes the next.
+    /// After all register writes, every access ends, and the device accepts another access.
     #[test]
     fn no_write_makes_a_device_hang(
         device in prop::sample::select(vec!["e", "a"]),

@@ -7,7 +7,7 @@ use transaction::FunctionPlace;
 
 use crate::fixture::*;
 
-/// A device of any model, with these lines, below a host whose memory takes `latency` to answer a read.
+/// A device with the keys `device`, below a host with the keys `host` whose memory has the read latency `latency`.
 fn machine(latency: &str, host: &str, device: &str) -> Simulation {
     simulation(&format!(
         "[hosts.h0]\nmemory_read_latency = \"{latency}\"\n{host}\n[devices.a]\nupstream = \"h0\"\n{device}\n"
@@ -78,7 +78,7 @@ fn the_time_of_a_scenario_shows_in_device_control_2_of_every_model() {
     }
 }
 
-/// The memory answers after 300 us, and the device's own time is 10 ms.
+/// The memory answers after 300 us, and the default timeout of the device is 10 ms.
 #[test]
 fn software_selects_the_completion_timeout_of_a_device() {
     let mut simulation = machine("300 us", "", "");
@@ -113,7 +113,7 @@ fn a_device_with_completion_timeout_disabled_waits_for_its_answer() {
     assert!(!reads(&mut simulation));
 }
 
-/// The answer to a configuration request takes 120 us on the wires alone.
+/// A configuration request and its completion take 120 us on the wires.
 #[test]
 fn software_selects_the_completion_timeout_of_a_root_port() {
     let mut simulation =

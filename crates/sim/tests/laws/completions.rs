@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::fixture::*;
 
-/// Payload bytes of the completions that went down to `a`, in order.
+/// The payload bytes of each completion sent to `a`, in order.
 fn split(host: &str, device: &str, read: &str) -> Vec<u64> {
     let text = format!(
         "[hosts.h0]\n{host}\n[devices.a]\nupstream = \"h0\"\n{device}\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ndirection = \"read\"\ncount = 1\n{read}\n"
@@ -31,7 +31,7 @@ fn an_aligned_read_comes_in_pieces_of_the_max_payload() {
 fn an_unaligned_read_is_first_cut_at_the_read_completion_boundary() {
     let read = "request_size = \"512 B\"\noffset = \"68 B\"";
     let host = "max_payload_supported = \"128 B\"\nread_completion_boundary = ";
-    // 68 to 580: with 64 bytes the first piece ends at 192, with 128 at 128.
+    // The read covers bytes 68 to 580. With a boundary of 64 bytes, the first completion ends at byte 192; with 128 bytes, it ends at byte 128.
     let pieces = split(&format!("{host}\"64 B\""), "", read);
     assert_eq!(pieces, [124, 128, 128, 128, 4]);
     let pieces = split(&format!("{host}\"128 B\""), "", read);
@@ -108,7 +108,7 @@ fn the_completions_of_a_read_come_in_order_of_address() {
         size = "64 KiB"
         offset = "70000 B"
     "#;
-    // A requester takes the pieces of a tag in the order in which they come, so that any other order shows as wrong bytes.
+    // A requester stores the completions of a tag in the order of arrival, so completions in a wrong order give wrong bytes.
     run(text).all_intact();
 }
 

@@ -1,4 +1,4 @@
-//! The datapath between a device's core and its engine, in both directions: header and payload in whole beats.
+//! The datapath between a device's core and its engine, in both directions: header and payload occupy whole beats.
 
 use crate::fixture::*;
 
@@ -18,7 +18,7 @@ fn rate_of(device: &str, flow: &str) -> f64 {
 
 #[test]
 fn the_receive_datapath_sets_the_rate_of_reads_where_it_is_slower_than_the_link() {
-    // A completion of 128 bytes has 140, which are 9 beats of 16 bytes.
+    // A completion with 128 bytes of payload has 140 bytes with its header, which occupy 9 beats of 16 bytes.
     let cycle = 4e-9;
     let plain = rate_of("receive_datapath = \"16 B\"", READS);
     close(plain, 128.0 / (9.0 * cycle), 0.5);
@@ -29,7 +29,7 @@ fn the_receive_datapath_sets_the_rate_of_reads_where_it_is_slower_than_the_link(
 #[test]
 fn with_straddling_a_completion_begins_in_the_beat_in_which_the_one_before_ends() {
     let cycle = 4e-9;
-    // 140 bytes are 5 beats of 32 bytes, or 4 and a half.
+    // 140 bytes occupy 5 beats of 32 bytes, or 4.5 beats if packets may start in the middle of a beat.
     let plain = rate_of("receive_datapath = \"32 B\"", READS);
     close(plain, 128.0 / (5.0 * cycle), 0.5);
     let straddled = "receive_datapath = \"32 B\"\nreceive_straddling = \"16 B\"";
@@ -65,7 +65,7 @@ fn the_beats_of_a_completion_are_part_of_the_latency_of_its_read() {
     let one = "from = \"a\"\nto = \"h0\"\ndirection = \"read\"\ncount = 1\nrequest_size = \"64 B\"";
     let free = latency(&machine("", one));
     let slow = latency(&machine("receive_datapath = \"8 B\"", one));
-    // 76 bytes are 10 beats of 8 bytes.
+    // A completion with 64 bytes of payload has 76 bytes, which occupy 10 beats of 8 bytes.
     close(slow - free, 40.0, 1e-6);
 }
 
@@ -83,7 +83,7 @@ fn the_engine_writes_packets_of_its_own_size_below_the_max_payload_size() {
     for model in ["model = \"dma\"", "model = \"sg-dma\""] {
         let own = format!("{model}\nwrite_payload = \"128 B\"");
         assert_eq!(packets(&own), packets(model) + 512 * 4, "{model}");
-        // The max payload size stays the limit.
+        // A larger `write_payload` has no effect, because the max payload size is the limit.
         let larger = format!("{model}\nwrite_payload = \"512 B\"");
         assert_eq!(packets(&larger), packets(model), "{model}");
     }

@@ -1,5 +1,5 @@
-//! Drivers whose devices are reset from above, taken out and put in, contained, or report errors: they begin again, and nothing is lost
-//! without a word.
+//! Drivers whose devices are reset by a port above, removed and inserted, contained, or report errors: the drivers restart the work, and every loss
+//! is reported.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -8,7 +8,8 @@ use sim::result::RunResult;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// An event that takes a device away for some time: keys of the host, keys of the device, and incidents from a time in ns on.
+/// An event that makes a device unavailable for some time: keys of the host, keys of the device, and the incidents, given the time in ns of the
+/// first.
 struct Event {
     host: &'static str,
     device: &'static str,
@@ -35,7 +36,7 @@ const EVENTS: [Event; 7] = [
             )
         },
     },
-    // The reset of the switch above, by the port above that and by its own upstream port.
+    // The switch above the device is reset by the port above the switch, or the bus below the switch is reset by the upstream port of the switch.
     Event {
         host: "",
         device: "",
@@ -87,7 +88,7 @@ const DEVICES: [&str; 5] = [
     "model = \"block-dma\"\nmsix_vectors = 4\nmsix_bar = 4",
 ];
 
-/// A device below a switch below a host, another one beside it, work for both, and an event.
+/// A scenario with a device below a switch, a second device at the host, work for both, and an event.
 fn machine(event: &Event, device: &str, at: u32) -> String {
     let work = if device.contains("block-dma") {
         "[buffers.b]\nhost = \"h0\"\nsize = \"64 KiB\"\n[[accesses]]\nby = \"d\"\nbuffer = \"b\"\nsize = \"4 KiB\"\ncount = 30\ndriven = \"program\"\ncompletion = \"interrupt\"\n".to_owned()
@@ -108,7 +109,7 @@ fn machine(event: &Event, device: &str, at: u32) -> String {
     )
 }
 
-/// Checks that a driver has kept its contract: flows are complete, and accesses that are lost are reported as failed.
+/// Checks that flows are complete, and that lost accesses are reported as failed.
 fn check(result: &RunResult, text: &str) {
     for flow in &result.flows {
         let said = &result.incidents;
@@ -184,7 +185,7 @@ fn an_orderly_removal_tells_the_drivers_before_the_power_goes_and_after_it_is_ba
         let result = simulation.result();
         let log = log(&simulation);
         assert!(log.contains(&entry("h0", "slot: power on")), "{log:?}");
-        // A driver that has no device any more gives up, and one whose call begins later finds it again.
+        // The drivers of the early flows give up, because the device is removed. A flow that begins later finds the device inserted again.
         for flow in &result.flows {
             let is_early = ["w", "r"].contains(&flow.id.as_str());
             assert!(flow.returned_ns.is_some() || flow.id == "o");

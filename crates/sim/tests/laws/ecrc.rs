@@ -1,4 +1,4 @@
-//! The end-to-end CRC: what a switch damages behind the back of the LCRC, and what the digest costs.
+//! The end-to-end CRC: damage inside a switch, which the LCRC does not detect, and the cost of the digest.
 
 use std::fs::File;
 
@@ -10,7 +10,7 @@ use transaction::FunctionPlace;
 use crate::error_messages::{ended, incident};
 use crate::fixture::{Ask, HOST, flush, run, simulation};
 
-/// A device below a switch below a host, and a flow of 16 KiB of which one packet is damaged in the switch.
+/// A scenario with a device below a switch below a host, and a flow of 16 KiB. If `damage` is set, the switch damages one packet of the flow.
 fn fabric(ecrc: bool, direction: &str, damage: bool) -> String {
     let incident = "[[incidents]]\nat = \"1 us\"\nwhat = \"damage\"\nnode = \"s\"\n";
     format!(
@@ -80,7 +80,7 @@ fn protected(host: &str, switch: &str, device: &str, rest: &str) -> String {
     )
 }
 
-/// Flows between all pairs of ends, `lines` in each.
+/// Flows between all pairs of devices and hosts, each with the keys `lines`.
 fn between_all(lines: &str) -> String {
     let ends = ["a", "b", "c", "h0"];
     let pairs = ends.iter().flat_map(|from| ends.map(|to| (*from, to)));
@@ -97,7 +97,7 @@ fn incident_of(what: &str, node: &str) -> String {
     format!("[[incidents]]\nat = \"1 us\"\nwhat = \"{what}\"\nnode = \"{node}\"\n")
 }
 
-/// Each TLP on each link of a run, as bytes: header, data and digest.
+/// The bytes of each TLP on each link of a run: header, data and digest.
 fn tlps(text: &str) -> Vec<Vec<u8>> {
     let thread = std::thread::current().id();
     let path = std::env::temp_dir().join(format!(
@@ -119,7 +119,7 @@ fn tlps(text: &str) -> Vec<Vec<u8>> {
     };
     let (mut at, mut found) = (0, Vec::new());
     while at < bytes.len() {
-        // An Enhanced Packet Block, and in it the record of a TLP: sequence number, TLP, LCRC.
+        // Block type 6 is an Enhanced Packet Block. It contains the record of a TLP: sequence number, TLP, LCRC.
         if word(at) == 6 {
             let record = &bytes[at + 28..][..word(at + 20)];
             let head = usize::from(u16::from_be_bytes([record[2], record[3]]));
@@ -132,9 +132,9 @@ fn tlps(text: &str) -> Vec<Vec<u8>> {
     found
 }
 
-/// PCIe Base 2.7.1: a port that is enabled adds a digest to each packet that it makes, and every component that changes a packet on its way
-/// keeps the digest right: bridges that change the type of a configuration request, a root complex that splits or translates packets or
-/// removes prefixes, and links that send again.
+/// PCIe Base 2.7.1: a port with ECRC enabled adds a digest to each packet that it generates. Every component that changes a packet in transit keeps
+/// the digest correct: bridges that change the type of a configuration request, a root complex that splits or translates packets or removes prefixes,
+/// and links that replay packets.
 #[test]
 fn every_packet_has_a_digest_that_is_right_on_every_link() {
     let prefixes = "tlp_prefixes = true";

@@ -1,4 +1,4 @@
-//! The rates that the DLLPs of default ports leave to payload, one way and both ways.
+//! The payload rates of links between default ports, which also carry DLLPs, with traffic in one direction and in both directions.
 
 use crate::fixture::*;
 
@@ -31,15 +31,15 @@ fn pair() -> String {
     format!("[hosts.h]\n[devices.d]\nupstream = \"h\"\n{DEVICE}")
 }
 
-/// Framing, header and LCRC leave 57.6 GB/s; SKP ordered sets and spread clocks take a quarter of a percent each. Measured rates of 32 GT/s
-/// x16 links are 56.3 to 57.2 GB/s.
+/// After framing, headers and LCRC, 57.6 GB/s remain; SKP ordered sets and spread clocks reduce the rate by a quarter of a percent each. Measured
+/// rates of 32 GT/s x16 links are 56.3 to 57.2 GB/s.
 #[test]
 fn one_way_the_dllps_of_default_ports_take_nothing() {
     let up = rates(&pair(), &[("up", "d", "h")])[0];
     assert!((56.3..57.3).contains(&up), "{up}");
 }
 
-/// Measured sums of 32 GT/s x16 links are 109 to 112.5 GB/s.
+/// Measured rates of 32 GT/s x16 links, added for both directions, are 109 to 112.5 GB/s.
 #[test]
 fn both_ways_dllps_take_as_much_as_measured_machines_lose() {
     let sum: f64 = rates(&pair(), &[("up", "d", "h"), ("down", "h", "d")])

@@ -1,17 +1,17 @@
-//! When nothing is left to happen.
+//! The end of a run: when no event remains.
 
 use std::fmt::Write;
 
 use crate::fixture::*;
 
-/// A device that reads from its host, over a link that fails at the time written for `fails_at`.
+/// A scenario in which a device reads from its host over a link. `fails_at` is empty or the key for the time at which the link fails.
 fn reads(fails_at: &str) -> String {
     format!(
         "[hosts.h]\n[devices.d]\nupstream = {{ to = \"h\"{fails_at} }}\n[[flows]]\nid = \"reads\"\nfrom = \"d\"\nto = \"h\"\ndirection = \"read\"\nsize = \"8 KiB\"\n"
     )
 }
 
-/// A message from one host to another.
+/// A scenario in which one host sends a message to another.
 fn message() -> String {
     let mut text = "[controllers.c]\nports = 2\n".to_owned();
     for node in 0..2 {

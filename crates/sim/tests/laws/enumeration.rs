@@ -5,7 +5,7 @@ use host::firmware::{apply, enumerate};
 use sim::Plan;
 use sim::Scenario;
 
-/// Two hosts; switches behind switches; BARs of both widths; virtual functions; payload sizes, settings and a reflector.
+/// A fabric with two hosts, nested switches, BARs of 32 and 64 bits, virtual functions, several payload sizes and settings, and a reflector.
 const FABRIC: &str = r#"
 [hosts.h0]
 [hosts.h1]

@@ -1,4 +1,5 @@
-//! Errors that functions report by messages: who sends them, who passes them on, what root ports record, and what software does then.
+//! Errors that functions report by error messages: which functions send and forward the messages, what root ports record, and how software handles
+//! the errors.
 
 use kernel::{Span, Time};
 use protocol::Severity;
@@ -9,8 +10,8 @@ use transaction::FunctionPlace;
 
 use crate::fixture::{HOST, simulation};
 
-/// A device below a switch below a host that has errors reported; a read of the device times out after 50 us, and its answer
-/// comes much later.
+/// A scenario with a device below a switch below a host with error reporting. A read of the device times out after 50 us, and its completion arrives
+/// much later.
 fn slow_memory(keys: &str, link: &str) -> String {
     let host = HOST.replace("\"80 ns\"", "\"200 us\"");
     format!(
@@ -18,7 +19,7 @@ fn slow_memory(keys: &str, link: &str) -> String {
     )
 }
 
-/// Runs to the end, and on until errors have been reported and served.
+/// Runs to the end, and 100 us longer, so that errors are reported and handled.
 fn rest(simulation: &mut Simulation) {
     assert!(simulation.run(&mut |_| true));
     let rest = simulation.now().as_fs() + Span::from_us(100).as_fs();
@@ -121,7 +122,7 @@ fn a_link_that_fails_is_a_fatal_error_of_the_port_above_it() {
     assert_eq!(down.reported_to.as_deref(), Some("h0 to s"));
     let served = incident(&result, "h0", "served ERR_FATAL of 02:00.0");
     assert!(served.at_ns > 13_000.0 && served.what.ends_with("Surprise Down"));
-    // Nobody passes on what the device itself reports.
+    // The error of the device is not reported to a root port, because the link of the device has failed.
     assert_eq!(
         incident(&result, "d", "Completion Timeout").reported_to,
         None

@@ -1,4 +1,4 @@
-//! What a link that fails takes with it, and what it does not.
+//! A link that fails: the packets and flows that are lost, and the flows that are not affected.
 
 use kernel::{Span, Time};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use proptest::sample::select;
 use crate::cases::cases;
 use crate::fixture::{Ask, HOST, run, simulation, trace};
 
-/// Two DMA engines below the host, the link of the first of which fails; a flow of each.
+/// A scenario with two DMA engines below the host, each with a flow. The link of the first engine fails.
 fn two(direction: &str) -> String {
     let mut text = format!("[links]\ngeneration = 3\nlanes = 8\n{HOST}");
     text += "[devices.d0]\nupstream = { to = \"h0\", fails_at = \"20 us\" }\n";
@@ -120,8 +120,8 @@ fn a_link_that_does_not_come_up_is_named_and_is_no_deadlock() {
     }
 }
 
-/// A corrupt packet that a cut-through switch has begun to forward was never in its receive buffer: when the link that it waits for
-/// fails, it frees no credit.
+/// A corrupt packet that a cut-through switch has begun to forward is not stored in the receive buffer. If the egress link of the packet fails, the
+/// packet frees no credit.
 #[test]
 fn a_corrupt_packet_that_a_failed_link_drops_frees_no_credit() {
     for seed in 0..4 {
@@ -134,8 +134,8 @@ fn a_corrupt_packet_that_a_failed_link_drops_frees_no_credit() {
 
 /// A fabric with bit errors on every link, in which the upstream link of `failing` fails.
 ///
-/// `a` and `b` are below switch `t` below switch `s`, `c` is below `s`, `d` below a second root port. Of each link some flow crosses
-/// both directions, and every egress carries packets of several sources.
+/// `a` and `b` are below switch `t` below switch `s`, `c` is below `s`, `d` below a second root port. Each link carries flows in both directions, and
+/// every egress carries packets of several sources.
 fn wrecked(
     failing: &str,
     (seed, rate, fails_at): (u32, f64, u32),
@@ -168,7 +168,7 @@ fn wrecked(
             )
         })
     };
-    // With so many errors, a read takes longer than the least timeout.
+    // With so many bit errors, a read may take longer than the shortest completion timeout.
     let head = format!(
         "seed = {seed}\n[links]\ngeneration = 3\nlanes = 4\nbit_error_rate = {rate:e}\n[hosts.h0]\ncompletion_timeout = \"1000 us\"\n"
     );
@@ -185,7 +185,8 @@ fn wrecked(
     head + &switches.concat() + &devices.concat() + &pairs.map(flows).concat().concat()
 }
 
-/// Whether an end of a flow of [`wrecked`] is below the upstream link of `failing`: a switch between two devices is reset with it.
+/// Whether an end of a flow of [`wrecked`] is `failing` or a node below it. A failure above a switch also ends flows between devices below the
+/// switch, because it resets the switch.
 fn is_hit(flow: &str, failing: &str) -> bool {
     let above = |node: &str| match node {
         "a" => vec!["a", "t", "s"],
@@ -199,8 +200,8 @@ fn is_hit(flow: &str, failing: &str) -> bool {
 
 proptest! {
     #![proptest_config(cases(16))]
-    /// Whichever link fails, with bit errors on all links: no packet and no credit stays behind, and flows that it does not
-    /// concern arrive.
+    /// With bit errors on all links and a failure of any one link, no packet and no credit remains, and the flows that do not use the failed link
+    /// arrive completely.
     #[test]
     fn bit_errors_and_a_failed_link_leave_no_packet_and_no_credit_behind(
         failing in select(&["s", "t", "a", "b", "c", "d"][..]),
@@ -226,7 +227,7 @@ proptest! {
     }
 }
 
-/// A device `a`, and a device `b` whose link fails at 20 us: below a switch, or at root ports of the host.
+/// A scenario with a device `a`, and a device `b` whose link fails at 20 us. Both are below a switch or at root ports of the host.
 fn peers(above: &str, direction: &str) -> String {
     let switch = match above {
         "s" => "[switches.s]\nupstream = \"h0\"\n",
@@ -237,8 +238,8 @@ fn peers(above: &str, direction: &str) -> String {
     )
 }
 
-/// PCIe Base 2.9.1: non-posted requests that arrive at a port whose link is down are answered, so that only those already sent time
-/// out; posted requests are discarded and reported.
+/// PCIe Base 2.9.1: a port whose link is down answers non-posted requests, so only requests that were already sent over the link time out. The port
+/// discards and reports posted requests.
 #[test]
 fn a_port_whose_link_is_down_refuses_requests_for_it() {
     for above in ["s", "h0"] {
@@ -250,7 +251,7 @@ fn a_port_whose_link_is_down_refuses_requests_for_it() {
             let refused = result.errors(above, "unsupported request");
             let timeouts = result.errors("a", "completion timeout");
             assert!(flow.bytes > 0 && refused > 100, "{flow:?} {refused}");
-            // What was on its way when the link failed.
+            // The number of bytes that were in flight when the link failed.
             let lost = 256 * 1024 - flow.bytes - 256 * refused;
             assert!(lost < 64 * 256, "{lost}");
             if direction == "read" {
@@ -259,7 +260,7 @@ fn a_port_whose_link_is_down_refuses_requests_for_it() {
             } else {
                 assert_eq!(timeouts, 0);
             }
-            // A read that is answered is an advisory error (PCIe Base 6.2.3.2.4.1).
+            // A refused read receives a completion, so the error is an advisory non-fatal error (PCIe Base 6.2.3.2.4.1).
             let (status, bit) = match direction {
                 "read" => (protocol::register::AER + 4, 1 << 13),
                 _ => (protocol::register::AER + 1, 1 << 20),
@@ -308,7 +309,7 @@ fn a_host_is_told_that_a_device_below_a_failed_link_is_gone() {
     }
 }
 
-/// A sender that does not notice the failure goes on at the rate of the link, so that time passes.
+/// A sender that does not detect the failure continues to send at the rate of the link, so the simulated time advances and the flow ends.
 #[test]
 fn a_flow_that_goes_on_over_a_failed_link_comes_to_an_end() {
     for (from, to) in [("h0", "d"), ("d", "h0")] {
@@ -327,7 +328,7 @@ fn a_flow_that_goes_on_over_a_failed_link_comes_to_an_end() {
     }
 }
 
-/// A chain of two switches below the host: `a` below `t` below `s`, `b` below `s`.
+/// A scenario with a chain of two switches below the host: device `a` is below switch `t`, which is below switch `s`; device `b` is below `s`.
 fn chain(s: &str, t: &str, a: &str) -> String {
     let link = |to: &str, fails_at: &str| match fails_at {
         "" => format!("upstream = \"{to}\"\n"),
@@ -361,7 +362,7 @@ fn the_port_above_a_failed_link_records_surprise_down() {
     assert_eq!(ports(&simulation, "t"), [(SURPRISE_DOWN, false)]);
     assert_eq!(ports(&simulation, "s"), [(0, true), (0, true)]);
     assert_eq!(ports(&simulation, "h0"), [(0, true)]);
-    // Software sees it, and clears it for good.
+    // Software reads the Surprise Down bit, clears it, and then reads 0.
     let port = simulation.functions("t").expect("a switch");
     let port = port.id_of(transaction::FunctionPlace::Port(0));
     for expected in [SURPRISE_DOWN, 0] {
@@ -374,7 +375,7 @@ fn the_port_above_a_failed_link_records_surprise_down() {
     assert!(!simulation.lspci().contains("\n0000:04:00.0 a"));
 }
 
-/// PCIe Base 2.9.1 and 6.6.1: the switch loses its configuration, and what is below it its link.
+/// PCIe Base 2.9.1 and 6.6.1: the switch loses its configuration, and the links below the switch go down.
 #[test]
 fn a_switch_whose_upstream_link_fails_is_reset_with_all_below() {
     let mut simulation = simulation(&chain("20 us", "", "10 us"));
@@ -385,7 +386,7 @@ fn a_switch_whose_upstream_link_fails_is_reset_with_all_below() {
     );
     simulation.run_until(Time::ZERO + Span::from_us(21), &mut || true);
     assert_eq!(ports(&simulation, "h0"), [(SURPRISE_DOWN, false)]);
-    // A link that goes down by a hot reset is no error; an error from before is kept, because the status is sticky.
+    // A hot reset that takes a link down is not an error. An earlier error remains recorded, because the status is sticky.
     assert_eq!(ports(&simulation, "s"), [(0, false), (0, false)]);
     assert_eq!(ports(&simulation, "t"), [(SURPRISE_DOWN, false)]);
     for switch in ["s", "t"] {
@@ -399,7 +400,7 @@ fn a_switch_whose_upstream_link_fails_is_reset_with_all_below() {
     }
 }
 
-/// A flow between two devices below a switch ends, too, when the link above the switch fails: the switch is reset.
+/// If the link above a switch fails, a flow between two devices below the switch also ends, because the switch is reset.
 #[test]
 fn a_switch_that_is_reset_forwards_nothing() {
     let text = chain("20 us", "", "")
@@ -448,7 +449,8 @@ fn an_io_port_refuses_what_is_for_an_endpoint_below_a_failed_link() {
     assert_eq!(port.read(correctable), 1 << 13);
 }
 
-/// A cut-through port has forwarded the header of a packet whose last bit never arrives: the copy ends with EDB (PCIe Base 3.5.2.1).
+/// If a cut-through port has forwarded the header of a packet and the rest of the packet never arrives, the forwarded copy ends with EDB (PCIe Base
+/// 3.5.2.1).
 #[test]
 fn a_packet_that_the_end_of_its_link_cuts_is_forwarded_as_nullified() {
     let removal = "[[incidents]]\nat = \"40 us\"\nwhat = \"surprise-removal\"\nnode = \"d\"\n";

@@ -1,4 +1,4 @@
-//! Shares of the wires of a device among several flows: its own requests, and its completions for others.
+//! How several flows share the link of a device: flows of its own requests, and flows of its completions for other requesters.
 
 use std::fmt::Write;
 
@@ -43,7 +43,8 @@ const KINDS: [Kind; 8] = [
     READ_BY_PEER,
 ];
 
-/// Flows of these kinds at once, with devices below `upstream` and these keys of `a` and of the others.
+/// A scenario in which flows of these kinds run at the same time. The devices are below `upstream`; `own` has the keys of `a`, and `others` has the
+/// keys of the other devices.
 fn fabric(kinds: &[Kind], upstream: &str, own: &str, others: &str) -> String {
     let mut text = String::from(
         "[links]\ngeneration = 4\nlanes = 8\n[measure]\nfrom = \"25 us\"\nuntil = \"55 us\"\n[hosts.h]\n",
@@ -83,10 +84,11 @@ fn rates<const N: usize>(kinds: [Kind; N], upstream: &str, keys: (&str, &str)) -
     std::array::from_fn(|number| steady(&result.flows[number]))
 }
 
-/// Each of two flows gets a third of the wire that both need, or nine tenths of the rate that it has alone. Loads of a host, 32 of 64 bytes, wait
-/// behind 64 reads of 512 bytes and are limited by their latency: they keep a tenth of their rate, and leave seven tenths.
+/// Each of two flows gets at least a third of the wire that both need, or nine tenths of the rate that it has alone. A host has 32 loads of 64 bytes
+/// in flight, which wait behind 64 reads of 512 bytes and are limited by their latency: the loads keep at least a tenth of their rate, and the other
+/// flow keeps at least seven tenths.
 fn all_pairs_share(upstream: &str) {
-    // As many tags as reads need behind the writes that fill the buffers of the way.
+    // The number of tags is sufficient for reads that wait behind the writes in the buffers of the path.
     let keys = ("tags = 64", "tags = 64");
     let alone = KINDS.map(|kind| rates([kind], upstream, keys)[0]);
     for (first, one) in KINDS.into_iter().enumerate() {
@@ -160,7 +162,8 @@ proptest! {
     }
 }
 
-/// The time in which a device of this model moves 256 KiB to or from its host, alone or while another device reads its BAR 0.
+/// The time in ns in which a device of this model transfers 256 KiB to or from its host. If `is_read` is set, another device reads BAR 0 of the
+/// device at the same time.
 fn time_of(model: &str, direction: &str, is_read: bool) -> f64 {
     let reads = "[[flows]]\nid = \"reads\"\nfrom = \"c\"\nto = \"a\"\ndirection = \"read\"\nduration = \"600 us\"\nwindow = \"4 KiB\"\n";
     let text = format!(
@@ -187,7 +190,8 @@ fn a_device_of_any_model_that_moves_flows_works_while_others_read_it() {
     }
 }
 
-/// Number of packets made so far, in a fabric that is not divided among threads. The count begins at the number of the first packet.
+/// The buffers of the host hold one large packet. The large packets still get a share of the link: at least one for four packets of the other two
+/// flows.
 #[test]
 fn a_large_packet_waits_for_few_small_ones_where_buffers_hold_one() {
     let mut text = String::from(

@@ -1,4 +1,4 @@
-//! Scenarios run to their end, and what to ask of them.
+//! Functions that run scenarios to their end, and functions that read the results.
 
 use std::fs::File;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use sim::result::{FlowResult, LinkResult, RunResult};
 use sim::{CaptureFormat, FilterOptions, Models, Simulation, setup};
 
-/// A host whose times are known, whatever its defaults become.
+/// A host with fixed times, which do not depend on the defaults.
 pub const HOST: &str = r#"
 [hosts.h0]
 latency = "100 ns"
@@ -46,14 +46,14 @@ pub const BUSY: &str = r#"
     size = "32 KiB"
 "#;
 
-/// The first line of a scenario whose links and hosts keep the defaults.
+/// The first line of a scenario whose links and hosts keep their default values.
 pub const DEFAULT_LINKS: &str = "# default links\n";
 
 pub fn simulation(text: &str) -> Simulation {
     simulation_with(text, None, &Models::default())
 }
 
-/// The simulation of the scenario `text`, with this seed if there is one; its devices may have the models from outside.
+/// The simulation of the scenario `text`, with the seed `seed` if there is one. Devices may have the foreign models `models`.
 pub fn simulation_with(text: &str, seed: Option<u64>, models: &Models) -> Simulation {
     let read = || {
         let mut written = setup::written(text, "law.toml", models)?;
@@ -65,8 +65,8 @@ pub fn simulation_with(text: &str, seed: Option<u64>, models: &Models) -> Simula
     read().unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Gives the links clocks at their nominal rates, hosts and devices ports without pipelines, and hosts memory from address 0 on, where the
-/// scenario writes nothing else: times are sums which can be made by hand then.
+/// Sets values that the scenario does not set: clocks of links at their nominal rates, ports of hosts and devices without pipelines, and memory of
+/// hosts from address 0 on. Times are then sums that can be calculated by hand.
 fn make_plain(written: &mut Scenario) {
     const PLAIN: [(&str, &str, &str); 5] = [
         ("hosts", "receive_pipeline_symbols", "0"),
@@ -94,7 +94,7 @@ pub fn run(text: &str) -> RunResult {
     simulation.result()
 }
 
-/// The same, and then on until acknowledgements and credit have come home.
+/// Runs the scenario to its end, and 100 us longer, so that acknowledgements and credits arrive.
 pub fn run_to_rest(text: &str) -> RunResult {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true));
@@ -103,8 +103,8 @@ pub fn run_to_rest(text: &str) -> RunResult {
     simulation.result()
 }
 
-/// Runs on until nothing of a fabric is under way; nothing may be left. Links with bit errors report them on and on, so what is under way
-/// after 200 us is looked at again each microsecond.
+/// Runs the scenario to its end, and on until no packet is in use and no credit is held. If this state is not reached, the test fails. Links with bit
+/// errors report errors continuously, so the state is checked 200 us after the end and then each microsecond.
 pub fn rested(text: &str) -> Simulation {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true), "{text}");
@@ -121,7 +121,7 @@ pub fn rested(text: &str) -> Simulation {
     }
 }
 
-/// The log of incidents: place and event of each.
+/// The place and the event of each incident in the log.
 pub fn log(simulation: &Simulation) -> Vec<(String, String)> {
     let log = simulation.result().incidents.into_iter();
     log.map(|one| (one.place, one.what)).collect()
@@ -176,7 +176,7 @@ pub fn latency(text: &str) -> f64 {
     latency.expect("a request came to its end").max
 }
 
-/// The run's trace, a value a line.
+/// The result of a run and its trace, with one value for each line.
 pub fn trace(text: &str) -> (RunResult, Vec<Value>) {
     let (result, bytes) = trace_bytes(text);
     let text = String::from_utf8(bytes).expect("a trace is text");
@@ -191,14 +191,14 @@ pub fn trace_to(simulation: &mut Simulation, file: File) {
     traced.expect("the filter lets everything pass");
 }
 
-/// Writes what is traced to its file.
+/// Writes the buffered trace data to the file.
 pub fn flush(simulation: &mut Simulation) {
     simulation.flush_captures();
     let failure = simulation.take_capture_failure();
     assert!(failure.is_none(), "the trace is not written: {failure:?}");
 }
 
-/// The run's trace as it stands in the file.
+/// The result of a run and the bytes of its trace file.
 pub fn trace_bytes(text: &str) -> (RunResult, Vec<u8>) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -214,7 +214,7 @@ pub fn trace_bytes(text: &str) -> (RunResult, Vec<u8>) {
     (simulation.result(), bytes)
 }
 
-/// `actual` is `expected`, give or take `percent`.
+/// Asserts that `actual` differs from `expected` by at most `percent` percent.
 pub fn close(actual: f64, expected: f64, percent: f64) {
     let error = (actual / expected - 1.0).abs() * 100.0;
     assert!(

@@ -1,4 +1,4 @@
-//! The places at which the requests of a flow begin: their order in the window, and the socket of the memory.
+//! The addresses at which the requests of a flow begin: their order in the window, and the socket of the memory.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -13,7 +13,7 @@ fn machine(flow: &str) -> String {
     )
 }
 
-/// The addresses and lengths of all packets of a kind, in the order of the link.
+/// The addresses and lengths of all packets of a kind, in the order on the link.
 fn ranges(lines: &[Value], kind: &str) -> Vec<(u64, u64)> {
     let requests = lines.iter().filter(|line| line["tlp"] == kind);
     requests
@@ -89,7 +89,7 @@ fn each_read_follows_the_write_of_its_place() {
             "direction = \"both\"\nread_after_write = true\nrequest_size = \"200 B\"\ncount = 60\n{order}"
         );
         let (result, lines) = trace(&machine(&flow));
-        // No bytes were there before the flow.
+        // The flow's bytes are not in the memory before the flow, so a read that passes its write does not return the right bytes.
         result.all_intact();
         let packets = |kind| {
             let at = lines.iter().enumerate();
@@ -107,7 +107,8 @@ fn each_read_follows_the_write_of_its_place() {
     }
 }
 
-/// Requests of 200 bytes, each of one or more packets: the line of the last packet, or of the first one, and the range.
+/// The requests of 200 bytes, each made of one or more packets. For each request: the trace line of its last packet if `by_last` is set, or of its
+/// first packet, and its address range.
 fn whole(packets: &[(usize, (u64, u64))], by_last: bool) -> Vec<(usize, (u64, u64))> {
     let mut all: Vec<(usize, (u64, u64))> = Vec::new();
     for (line, (address, length)) in packets {
@@ -145,7 +146,7 @@ fn a_flow_uses_the_memory_of_its_socket() {
     assert!(far > near + 1000.0);
     let offset = latency(&two_sockets(&flow("f", "offset = \"512 KiB\"")));
     close(far, offset, 1e-6);
-    // Each flow has a place of its own, also beside flows that name no socket.
+    // Each flow has its own range of memory, also if other flows name no socket.
     let many = flow("p", "")
         + &flow("q", "socket = 1")
         + &flow("r", "socket = 1")
@@ -166,7 +167,7 @@ fn a_flow_uses_the_memory_of_its_socket() {
 proptest! {
     #![proptest_config(cases(40))]
 
-    /// Whatever the order, requests stay in the window and every byte arrives as it was sent.
+    /// For every order of addresses, all requests are within the window and every byte arrives as it was sent.
     #[test]
     fn requests_stay_within_the_window(
         random in any::<bool>(),

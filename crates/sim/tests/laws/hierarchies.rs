@@ -11,7 +11,7 @@ use crate::bad_input::refusal;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// Two devices at root ports of one host, of which the first supports smaller payloads.
+/// A scenario with two devices at root ports of one host. The device `old` supports only smaller payloads.
 fn two(host: &str, flow: &str) -> String {
     format!(
         "[links]\ngeneration = 3\nlanes = 8\n{HOST}{host}\n[devices.old]\nupstream = \"h0\"\nmax_payload_supported = \"128 B\"\n[devices.new]\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nsize = \"64 KiB\"\n{flow}\n"
@@ -122,7 +122,7 @@ fn a_mismatch_on_a_link_is_an_error_unless_it_is_on_purpose() {
 proptest! {
     #![proptest_config(cases(60))]
 
-    /// Whatever each node supports, and wherever flows begin and end, no packet is larger than the max payload size of its link, and
+    /// For all supported payload sizes and all sources and destinations of flows, no packet is larger than the max payload size of its link, and
     /// every byte arrives.
     #[test]
     fn every_packet_fits_the_hierarchy_that_it_is_in(

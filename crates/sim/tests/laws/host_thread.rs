@@ -1,4 +1,4 @@
-//! A thread of a host that is commanded from outside.
+//! A host thread whose loads, stores and waits are calls from outside the simulation.
 
 use std::fs::File;
 use std::sync::{Arc, Mutex};
@@ -100,7 +100,7 @@ fn a_wait_for_bytes_is_over_when_a_device_writes_one_of_them_and_no_other() {
     assert_eq!((woken, simulation.now()), (Woken::Limit, limit));
 }
 
-/// A card writes a megabyte to memory in front of the watched word, so that the wait takes many steps.
+/// A device writes a megabyte that ends with the watched word, so that the wait takes many steps.
 #[test]
 fn a_wait_that_is_broken_off_and_begun_again_misses_no_write() {
     let written_at = |patience: u32| {
@@ -191,7 +191,7 @@ fn a_device_reads_and_writes_memory_that_somebody_outside_has() {
     );
 }
 
-/// An hour has 120 million refreshes of each limit.
+/// In an hour, each credit limit is refreshed 120 million times.
 #[test]
 fn an_hour_of_work_takes_few_events_and_counts_all_refreshes() {
     let (mut simulation, thread, bar) = pair();
@@ -206,7 +206,7 @@ fn an_hour_of_work_takes_few_events_and_counts_all_refreshes() {
     let result = simulation.result();
     let rounds = 3_600_000_000.0 / 30.0;
     for link in &result.links {
-        // A host has limits of three classes, or of two and infinite credit; a device of two.
+        // A host refreshes the credit limits of three classes, or of two classes if one class has infinite credit. A device refreshes two.
         let dllps = link.dllp_bytes as f64 / 8.0;
         let classes = dllps / rounds;
         assert!((1.99..3.01).contains(&classes), "{}: {classes}", link.id);
@@ -236,7 +236,7 @@ fn a_trace_makes_no_difference_to_whether_the_fabric_is_at_rest() {
         }
         let stored = thread.store(&mut simulation, bar, &[1; 4], &mut || true);
         stored.expect("a register");
-        // Refreshes follow every 30 us, in a phase that depends on the last limit.
+        // Refreshes are sent every 30 us, counted from the last new limit.
         let begins = (0..70).map(|step| Time::ZERO + Span::from_us(980 + step));
         let late = begins.chain((0..32).map(|step| Time::ZERO + Span::from_us(3000 + step)));
         let rest = late.map(|from| restful(&mut simulation, from));

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A device that writes or reads 256 bytes at a time, for long, below a host with `host` lines.
+/// The rate of a long flow of writes or reads of 256 bytes, made by a device below a host with the keys `host`.
 fn rate_of(host: &str, direction: &str) -> f64 {
     let text = format!(
         "[links]\ngeneration = 3\nlanes = 16\n[measure]\nfrom = \"20 us\"\nuntil = \"120 us\"\n[hosts.h]\nmemory_bandwidth = \"400 GB/s\"\n{host}\n[devices.a]\nupstream = \"h\"\ntags = 256\nmax_payload_supported = \"256 B\"\nmax_read_request = \"256 B\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h\"\ndirection = {direction:?}\nrequest_size = \"256 B\"\nduration = \"140 us\"\n"
@@ -16,7 +16,7 @@ fn rate_of(host: &str, direction: &str) -> f64 {
     steady(run(&text).all_intact().flow("f"))
 }
 
-/// 12 bytes of header and 256 of payload are 17 beats of 16 bytes, and one is idle.
+/// 12 bytes of header and 256 bytes of payload occupy 17 beats of 16 bytes, and one beat is idle.
 #[test]
 fn a_root_port_moves_whole_beats_of_its_datapath() {
     let port = "port_clock = \"250 MHz\"\nport_datapath = \"16 B\"\nport_idle_cycles = 1";
@@ -33,7 +33,7 @@ fn a_memory_system_takes_writes_at_its_rate_and_answers_reads_at_theirs() {
     assert!(rate_of(host, "read") > 4e9);
 }
 
-/// A receive buffer of four packets that are held for a microsecond.
+/// The receive buffer holds four packets, each for a microsecond.
 #[test]
 fn buffers_for_writes_free_the_receive_buffer_before_the_memory_has_them() {
     let slow = "posted_headers = 4\nlatency = \"1 us\"\nport_latency = \"0 ns\"";
@@ -43,7 +43,7 @@ fn buffers_for_writes_free_the_receive_buffer_before_the_memory_has_them() {
     assert!(with_few > 1.5 * held, "{with_few} {held}");
 }
 
-/// A device at each of two root ports writes `bytes` at a time to memory whose lines must be owned.
+/// The rates of two devices at two root ports. Each device writes `bytes` bytes at a time to memory whose lines must be owned.
 fn rates_of_short_writes(host: &str, bytes: u32) -> [f64; 2] {
     let text = format!(
         "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"20 us\"\nuntil = \"60 us\"\n[hosts.h]\n{host}\n[devices.a]\nupstream = \"h\"\n[devices.b]\nupstream = \"h\"\n[[flows]]\nid = \"a\"\nfrom = \"a\"\nto = \"h\"\nrequest_size = \"{bytes} B\"\nduration = \"70 us\"\n[[flows]]\nid = \"b\"\nfrom = \"b\"\nto = \"h\"\nrequest_size = \"{bytes} B\"\nduration = \"70 us\"\n"
@@ -52,7 +52,8 @@ fn rates_of_short_writes(host: &str, bytes: u32) -> [f64; 2] {
     [steady(result.flow("a")), steady(result.flow("b"))]
 }
 
-/// The first write to a line finds it owned, each later one has it again after 200 ns, and a port does not wait for the other.
+/// The first write to a line does not wait, because the line is owned. Each later write waits 200 ns for the ownership. The two ports do not wait for
+/// each other.
 #[test]
 fn writes_to_parts_of_a_line_wait_for_its_ownership_and_whole_lines_do_not() {
     let one = "ownership_time = \"200 ns\"\nwrites_per_ownership = 1";
@@ -72,7 +73,7 @@ fn writes_to_parts_of_a_line_wait_for_its_ownership_and_whole_lines_do_not() {
     }
 }
 
-/// Packets of 12 and 256 bytes.
+/// The packets have 12 bytes of header and 256 bytes of payload.
 #[test]
 fn packets_from_port_to_port_have_a_rate_of_their_own() {
     let text = "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"20 us\"\nuntil = \"120 us\"\n[hosts.h]\npeer_bandwidth = \"1 GB/s\"\n[devices.a]\nupstream = \"h\"\nmax_payload_supported = \"256 B\"\n[devices.b]\nupstream = \"h\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\nwindow = \"4 KiB\"\nrequest_size = \"256 B\"\nduration = \"140 us\"\n";
@@ -80,7 +81,7 @@ fn packets_from_port_to_port_have_a_rate_of_their_own() {
     close(rate, 1e9 * 256.0 / 268.0, 0.1);
 }
 
-/// Each pair of root ports has the rate in each direction.
+/// Each pair of root ports has the full rate in each direction.
 #[test]
 fn packets_from_port_to_port_do_not_share_the_rate_of_other_pairs_and_directions() {
     let flow = |id: &str, from: &str, to: &str| {
@@ -99,7 +100,7 @@ fn packets_from_port_to_port_do_not_share_the_rate_of_other_pairs_and_directions
     }
 }
 
-/// Class, headers and data of each initial limit that the host announces at a link of 16 lanes.
+/// The class, headers and data of each initial credit limit that the host advertises on a link of 16 lanes.
 fn announced(host: &str) -> Vec<(String, u64, u64)> {
     let text = format!(
         "[links]\ngeneration = 2\nlanes = 16\n[hosts.h]\n{host}\n[devices.d]\nupstream = \"h\"\n[[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"64 B\"\n"
@@ -137,17 +138,17 @@ fn a_profile_of_a_host_sets_its_root_ports_and_its_root_complex() {
     assert_eq!((tags("h"), tags("g")), (8, 32));
 }
 
-/// A flow from `a` to `b`, which are below root ports of `h`, where packets between root ports have at most 64 bytes.
+/// A scenario with a flow from `a` to `b`, which are below root ports of `h`. Packets between root ports have at most 64 bytes of payload.
 fn split(host: &str, flow: &str) -> String {
     format!(
         "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"20 us\"\nuntil = \"120 us\"\n[hosts.h]\nlargest_peer_payload = \"64 B\"\n{host}\n[devices.a]\nupstream = \"h\"\nmax_payload_supported = \"256 B\"\ntags = 256\nmax_read_request = \"4096 B\"\n[devices.b]\nupstream = \"h\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"b\"\nwindow = \"4 KiB\"\n{flow}\n"
     )
 }
 
-/// Bytes each second on a link of 8 GT/s and 8 lanes, with an ordered set of 16 bytes a lane and a token each 370 to 375 blocks.
+/// The rate in bytes per second of a link with 8 lanes at 8 GT/s, with one ordered set of 16 bytes a lane and one token for each 370 to 375 blocks.
 const GEN3_X8: f64 = 8e9 * 128.0 / 130.0 * 372.5 / 373.5;
 
-/// The second link carries the header and the framing of each part: 20 bytes for 64.
+/// On the second link, each part of 64 bytes has 20 bytes of header and framing.
 #[test]
 fn packets_that_a_root_complex_splits_cost_their_headers_on_the_next_link() {
     let write = "request_size = \"256 B\"\nduration = \"140 us\"";
@@ -159,7 +160,7 @@ fn packets_that_a_root_complex_splits_cost_their_headers_on_the_next_link() {
     close(rate_of(&split(path, write)), 1e9 * 64.0 / 76.0, 0.1);
 }
 
-/// The payloads of the packets `tlp` that went down to `device`, in order.
+/// The payload sizes of the packets of the type `tlp` that the host sent down to `device`, in order.
 fn sent_down(text: &str, device: &str, tlp: &str) -> Vec<u64> {
     let (result, lines) = trace(text);
     result.all_intact();
@@ -178,7 +179,7 @@ fn a_root_complex_splits_writes_and_completions_between_its_ports() {
     let read = "direction = \"read\"\nrequest_size = \"200 B\"\ncount = 1\noffset = \"40 B\"";
     assert_eq!(sent_down(&split("", read), "b", "MRd"), [0]);
     assert_eq!(sent_down(&split("", read), "a", "CplD"), [24, 64, 64, 48]);
-    // No part but the last ends off the boundary.
+    // Each part except the last ends at the read completion boundary.
     let boundary = "read_completion_boundary = \"128 B\"";
     assert_eq!(sent_down(&split(boundary, read), "a", "CplD"), [88, 112]);
 }
@@ -205,7 +206,7 @@ fn peer_flow() -> impl Strategy<Value = PeerFlow> {
     })
 }
 
-/// Devices `a` and `b` below root ports, `c` below a switch below a third; the link of `b` may fail.
+/// A scenario in which devices `a` and `b` are below root ports, and `c` is below a switch at a third root port. The link of `b` may fail.
 fn peers(
     (host, max_payload): (&str, u32),
     (error_rate, fails_at): (f64, Option<u32>),
@@ -226,7 +227,7 @@ fn peers(
             ("write", max_payload)
         };
         let request = flow.request.min(largest);
-        // No two flows use the same bytes.
+        // Each flow uses its own bytes of the memory.
         let offset = number as u32 * 16384 + flow.offset;
         format!(
             "[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\ndirection = \"{direction}\"\nsize = \"{} B\"\nrequest_size = \"{request} B\"\noffset = \"{offset} B\"\n",
@@ -243,8 +244,8 @@ fn peers(
 
 proptest! {
     #![proptest_config(cases(40))]
-    /// Bytes that pass from root port to root port arrive exactly, however packets are split, and no packet and no credit stays
-    /// behind, also when a link fails.
+    /// Bytes that pass between root ports arrive unchanged, with all settings for the splitting of packets. No packet and no credit remains, also if
+    /// a link fails.
     #[test]
     fn split_packets_arrive_exactly_and_free_their_buffers_once(
         largest in select(&[64, 128, 256, 512][..]),

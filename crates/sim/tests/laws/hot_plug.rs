@@ -1,4 +1,4 @@
-//! Nodes that are taken out and put in while the fabric runs: what is lost, who reports it, and what works afterwards.
+//! Nodes that are removed and inserted while the fabric runs: the losses, their reports, and the operation afterwards.
 
 use kernel::Span;
 use proptest::option;
@@ -8,7 +8,7 @@ use proptest::sample::select;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A flow of 64 KiB, which takes longer than until 5 us.
+/// A flow of 64 KiB, which has not ended at 5 us.
 fn flow(id: &str, (from, to): (&str, &str), direction: &str, more: &str) -> String {
     format!(
         "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"64 KiB\"\ndirection = \"{direction}\"\nrequest_size = \"256 B\"\n{more}\n"
@@ -50,7 +50,8 @@ fn every_flow() -> String {
     EVERY.map(both).concat().concat()
 }
 
-/// Whether a flow of [`every_flow`] has an end below the link above `node`; a switch between two devices is reset with it.
+/// Whether a removal of `node` affects a flow of [`every_flow`]: an end of the flow is `node` or below it. A flow between two devices below a switch
+/// is also affected by the removal of the switch.
 fn concerns(id: &str, node: &str) -> bool {
     let mut ends = id.split('-');
     ends.any(|end| end == node || node == "s" && ["a", "b"].contains(&end))
@@ -115,7 +116,7 @@ fn a_device_that_is_put_in_again_works_as_before() {
     }
 }
 
-/// The tag of the read that the removal has interrupted is in quarantine, and a flow that begins later has no Bus Master Enable.
+/// The removal interrupts a read, whose tag is then in quarantine. A flow that begins later has no Bus Master Enable.
 #[test]
 fn a_run_ends_in_which_a_removed_device_has_no_tag_left() {
     let early = flow("early", ("a", "h0"), "read", "");
@@ -131,7 +132,7 @@ fn a_run_ends_in_which_a_removed_device_has_no_tag_left() {
     assert!(!simulation.result().flow("late").completed);
 }
 
-/// PCIe Base 6.2.10: a port that contains an error takes its link down, answers requests for what is below, and is released by software.
+/// PCIe Base 6.2.10: a port that contains an error takes its link down and answers requests for nodes below it, until software releases it.
 #[test]
 fn a_port_that_contains_an_error_is_released_and_what_is_below_works_again() {
     let keys = "containment = \"fatal\"\nlink_up_wait = \"200 us\"\n";
@@ -155,14 +156,14 @@ fn a_port_that_contains_an_error_is_released_and_what_is_below_works_again() {
         for what in ["containment released", "set up again"] {
             assert!(log.contains(&("h0".into(), what.into())), "{log:?}");
         }
-        // No flow of the others is for `c`.
+        // No other node sends requests to `c`.
         let refused = if node == "a" { "s" } else { "h0" };
         assert_eq!(result.errors(refused, "contained") > 0, node != "c");
         assert_eq!(result.errors(refused, "completer abort") > 0, node != "c");
     }
 }
 
-/// A machine with every flow, two more that begin after the incidents, and software that waits for links.
+/// A scenario with every flow, two more flows that begin after the incidents, and software that waits for links.
 fn interrupted(incidents: &str) -> String {
     let later = |id: &str, ends| flow(id, ends, "read", "start = \"2000 us\"");
     let flows = every_flow() + &later("later", ("a", "h0")) + &later("latest", ("c", "h0"));
@@ -170,8 +171,8 @@ fn interrupted(incidents: &str) -> String {
     machine(&(flows + incidents)).replacen("[hosts.h0]\n", &format!("[hosts.h0]\n{keys}"), 1)
 }
 
-/// Asserts that an interruption at `node` hits the flows that it concerns alone, that the log says `what` of `place` and that the host has
-/// set up again what is below, and that it is no error.
+/// Asserts that an interruption at `node` stops only flows that use `node`, that the log contains `what` at `place`, that the host has set up the
+/// nodes below again, and that no error is reported.
 fn is_no_error(text: &str, node: &str, (place, what): (&str, &str)) {
     let simulation = rested(text);
     for flow in &simulation.result().flows {
@@ -211,14 +212,14 @@ fn a_disabled_link_is_no_error_and_works_when_it_is_enabled() {
     }
 }
 
-/// A simulation that has run until `time`.
+/// The simulation of the scenario `text`, which has run until `time`.
 fn rested_at(text: &str, time: Span) -> sim::Simulation {
     let mut simulation = simulation(text);
     simulation.run_until(kernel::Time::ZERO + time, &mut || true);
     simulation
 }
 
-/// A machine whose nodes are in slots, with software that serves them.
+/// A scenario whose nodes are in slots, with software that handles hot-plug events.
 fn with_slots(slot: &str, more: &str) -> String {
     let text = machine(more);
     let keys = "hot_plug = true\nattention_wait = \"50 us\"\nlink_up_wait = \"200 us\"\n";
@@ -247,7 +248,7 @@ fn software_powers_a_slot_off_and_on_when_its_attention_button_is_pressed() {
         for what in ["slot: power off", "slot: power on", "set up again"] {
             assert!(log.contains(&("h0".into(), what.into())), "{what}: {log:?}");
         }
-        // It is no error.
+        // The removal is not an error.
         assert!(
             !log.iter().any(|(_, what)| what == "Surprise Down"),
             "{log:?}"
@@ -298,13 +299,13 @@ fn a_card_that_is_put_into_a_slot_is_set_up_by_the_interrupt_of_its_port() {
         for what in ["slot: link down", "slot: card present", "set up again"] {
             assert!(log.contains(&("h0".into(), what.into())), "{what}: {log:?}");
         }
-        // PCIe Base 3.2.1: the removal from a slot for it is no error.
+        // PCIe Base 3.2.1: a surprise removal from a slot that supports it is not an error.
         let is_error = log.iter().any(|(_, what)| what == "Surprise Down");
         assert_eq!(is_error, slot == "hot-plug", "{log:?}");
     }
 }
 
-/// The device below an I/O port goes without notice: loads and stores of its hosts are refused, and nothing is left.
+/// The device below an I/O port is removed without notice: the port refuses loads and stores of hosts, and no packet remains.
 #[test]
 fn an_io_port_refuses_what_is_for_a_device_that_is_taken_out() {
     let text = r#"
@@ -339,8 +340,8 @@ fn an_io_port_refuses_what_is_for_a_device_that_is_taken_out() {
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// Any node is taken out and perhaps put in again, another one too, with bit errors and a link that fails: no packet and no credit
-    /// stays behind, and flows that it does not concern arrive.
+    /// Any node is removed and perhaps inserted again, perhaps a second node too, with bit errors and perhaps a failing link. No packet and no credit
+    /// remains, and flows that do not use these nodes arrive.
     #[test]
     fn removals_and_insertions_lose_nothing_of_others(
         first in select(&["a", "b", "c", "s"][..]),

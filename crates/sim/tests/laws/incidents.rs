@@ -45,7 +45,7 @@ fn bit_errors_are_an_entry_for_each_kind_and_port_however_many_there_are() {
     };
     assert!(at("d", "Bad TLP") > 1, "{:?}", result.incidents);
     for (index, one) in result.incidents.iter().enumerate() {
-        // Recovery after a framing error is no error of its own.
+        // The link recovery after a framing error is not an additional error.
         let severity = (!one.what.starts_with("link retrained")).then_some("correctable");
         assert_eq!(one.severity, severity);
         let equal = |other: &&sim::result::IncidentResult| {

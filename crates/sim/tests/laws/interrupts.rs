@@ -22,7 +22,7 @@ use crate::fixture::*;
 use crate::fpga_card::{MEMORY, Machine, machine_below};
 use crate::nic;
 
-/// A host and an engine with three vectors below a switch.
+/// A scenario with a host, and an engine with three vectors below a switch.
 fn machine(host: &str, engine: &str, flows: &str) -> String {
     format!(
         r#"{HOST}
@@ -38,7 +38,7 @@ bar = "1 MiB"
     )
 }
 
-/// The engine of a machine, as software of one's own sees it.
+/// The engine of a scenario, which the test controls by its registers.
 struct Bench {
     simulation: Simulation,
     registers: u64,
@@ -103,7 +103,7 @@ impl Bench {
             .expect("the host configures");
     }
 
-    /// Has a unit transfer 64 bytes, which ends with an interrupt.
+    /// Starts a transfer of 64 bytes by a unit. The transfer ends with an interrupt.
     fn work(&mut self, unit: Unit) {
         let list = Descriptor {
             address: 0x10_0000,
@@ -115,7 +115,7 @@ impl Bench {
         self.write(block + offset::START, &[0; 4]);
     }
 
-    /// The interrupts that have come: message and count.
+    /// Takes the interrupts that have arrived, and returns the message and count of each.
     fn take(&mut self) -> Vec<(u32, u32)> {
         self.simulation.take_interrupts("h0").expect("a host")
     }
@@ -278,7 +278,7 @@ fn each_virtual_function_has_a_table_of_its_own() {
     }
 }
 
-/// A unit that raises the interrupt that software requests.
+/// A unit that sends the interrupt that software requests.
 #[derive(Debug)]
 struct Bell;
 
@@ -298,7 +298,7 @@ impl Afu for Bell {
     fn wake(&mut self, _: &mut Shell<'_>) {}
 }
 
-/// A card with a bell, below a link of which something is said.
+/// A card with a [`Bell`], below a link with the further keys `link`, and the address of its MSI-X table.
 fn bell(link: &str) -> (Machine, u64) {
     let upstream = format!("{{ to = \"h0\"{link} }}");
     let mut machine = machine_below(&upstream, 256, "msix_vectors = 6\nmsix_bar = 4");
@@ -328,13 +328,13 @@ fn a_message_goes_to_any_64_bit_address() {
     machine.rests();
 }
 
-/// A step of a host towards a card; steps come in any order.
+/// An action of a host at a card. The order of the actions is random.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Raise(u8),
     Mask(u8, bool),
     FunctionMask(bool),
-    /// Reads back, so that everything before has reached the card, and what it sent has come.
+    /// Reads from the card, so that all earlier writes have reached the card and all interrupts that it sent before have arrived.
     Flush,
 }
 
@@ -367,7 +367,7 @@ impl Step {
             }
             Step::Flush => {
                 machine.load(4, 12, 4);
-                // An interrupt that has come before the completion takes the latency of the root complex to the processor.
+                // An interrupt that arrives before the completion still needs the latency of the root complex until it reaches the processor.
                 machine.pass(Span::from_ns(150));
             }
         }
@@ -383,7 +383,7 @@ fn card(simulation: &Simulation) -> FunctionId {
         .id
 }
 
-/// Interrupts of the bell that have come since this was asked last, by vector.
+/// The number of interrupts of the bell that arrived since the last call, by vector.
 fn come(machine: &mut Machine, first: u32) -> BTreeMap<u8, u32> {
     let taken = machine.simulation.take_interrupts("h0").expect("a host");
     taken
@@ -399,7 +399,7 @@ fn first(machine: &Machine) -> u32 {
 
 proptest! {
     #![proptest_config(cases(48))]
-    /// With a pause after each step, all that comes is known beforehand.
+    /// With a pause after each step, the number of interrupts can be predicted.
     #[test]
     fn a_host_gets_each_interrupt_that_is_not_masked_and_one_for_all_that_were(
         steps in vec(step(), 1..40),
@@ -441,7 +441,7 @@ proptest! {
         machine.rests();
     }
 
-    /// Without pauses, steps overtake what is under way, but nothing is lost, and nothing comes twice.
+    /// Without pauses, steps may overtake packets in flight, but no interrupt is lost or arrives twice.
     #[test]
     fn no_interrupt_is_lost_or_comes_twice_however_fast_masks_change(
         steps in vec(step(), 1..60),
@@ -497,7 +497,7 @@ proptest! {
         machine.rests();
     }
 
-    /// A link that fails takes interrupts with it, and no more of them come than were sent.
+    /// If a link fails, interrupts may be lost, but no more interrupts arrive than were sent.
     #[test]
     fn a_link_that_fails_ends_interrupts_without_inventing_any(
         steps in vec(step(), 1..40),
@@ -540,7 +540,7 @@ fn bar(simulation: &Simulation, number: usize) -> u64 {
         .base
 }
 
-/// Two hosts whose controllers have four vectors a function, and the vectors of function 1 of the second.
+/// The keys of controllers that have four vectors for each function.
 const NICS: &str = "msix_vectors = 4\nmsix_bar = 4";
 
 #[test]
@@ -573,7 +573,7 @@ fn a_function_of_a_controller_signals_what_arrives_by_the_vector_that_its_owner_
     pass(&mut simulation);
     let come = simulation.take_interrupts("h1").expect("a host");
     assert_eq!(come, [(vector.message, 1)]);
-    // While it is masked, two more arrive; then the owner takes all events, and no interrupt is left.
+    // While the vector is masked, two more messages arrive. The owner then takes all events, so no interrupt is pending.
     let control = vector.entry + 12;
     simulation
         .write("h1", control, vec![1, 0, 0, 0])

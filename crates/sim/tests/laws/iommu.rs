@@ -6,7 +6,7 @@ use sim::result::IommuResult;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A device below a host with an I/O MMU, with a flow. Walks begin at the root unless `host` has a walk cache.
+/// A scenario with a device below a host with an I/O MMU, and a flow. Page table walks begin at the root if `host` does not configure a walk cache.
 fn machine(host: &str, flow: &str) -> String {
     let cache = if host.contains("walk_cache_entries") {
         ""
@@ -18,8 +18,8 @@ fn machine(host: &str, flow: &str) -> String {
     )
 }
 
-/// Time of a lookup; of the way to the memory and back, 100 ns without the half in the port; and of a read of a descriptor, a line of memory and
-/// the latency of a read behind that way.
+/// `LOOKUP` is the time of a lookup in nanoseconds. `WAYS` is the time to the memory and back: 100 ns, without the half of the latency that is in the
+/// port. `DESCRIPTOR` is the time of a read of a descriptor: a line of memory and the read latency, and the time to the memory and back.
 const LOOKUP: f64 = 3.0;
 const WAYS: f64 = 100.0;
 const DESCRIPTOR: f64 = 82.5 + WAYS;
@@ -44,7 +44,7 @@ fn a_request_waits_for_a_read_of_each_level_of_the_page_table() {
         ] {
             let host = format!("iommu = true\niommu_page = \"{page}\"");
             let more = latency(&host) - latency("");
-            // A packet begins with a symbol of the link, so a fraction of a nanosecond is lost.
+            // A packet begins at a symbol of the link, so the time is rounded by a fraction of a nanosecond.
             close(more, LOOKUP + levels * DESCRIPTOR, 0.3);
         }
         let more = latency("iommu = true\nwalk_latency = \"0 ns\"") - latency("");
@@ -66,7 +66,7 @@ fn a_request_beyond_the_mapped_memory_is_unsupported() {
     }
 }
 
-/// The result of a flow, and that of the I/O MMU, whose memory answers after `latency_ns`.
+/// The rate of a flow and the result of the I/O MMU, with a memory whose read latency is `latency_ns`.
 fn slow(latency_ns: u32, host: &str, flow: &str) -> (f64, IommuResult) {
     let latency = format!("{latency_ns} ns");
     let text = machine(&format!("iommu = true\n{host}"), flow).replace("80 ns", &latency);
@@ -92,7 +92,7 @@ fn a_walk_that_reads_poison_is_a_fault_that_is_told() {
         assert_eq!(refused * 256, missing);
         let says = entry("h0", "a walk reads a poisoned page table");
         assert!(log(&simulation).contains(&says));
-        // Every request but those before has a fault.
+        // Each refused request is counted as a fault.
         assert_eq!(result.iommus[0].faults, refused);
     }
 }
@@ -157,7 +157,8 @@ fn a_walk_begins_at_the_lowest_table_that_is_cached() {
     let host = "walkers = 1\nwalk_cache_entries = 8";
     let (rate, iommu) = slow(2000, host, "size = \"4 MiB\"\noffset = \"0 B\"");
     close(rate, 4096.0 / (2002.5 + WAYS) * 1e9, 1.0);
-    // The tables for 2 MiB are two; the one above them and the root were read once or twice.
+    // Each of the 1024 walks reads a lowest table. In addition, the first walk reads the three tables above, and the first walk of the second 2 MiB
+    // reads one.
     assert_eq!((iommu.walks, iommu.walk_reads), (1024, 1024 + 3 + 1));
 }
 
@@ -171,7 +172,7 @@ fn the_wait_of_a_request_is_told() {
 
 #[test]
 fn a_slot_for_each_walk_lets_no_hit_go_under_a_miss() {
-    // Two devices: one has a new page each time, the other always the same one.
+    // One device uses a new page for each request, and the other device always uses the same page.
     let device = |name: &str, flow: &str| {
         format!(
             "[devices.{name}]\nupstream = \"h0\"\n[[flows]]\nid = \"{name}\"\nfrom = \"{name}\"\nto = \"h0\"\nrequest_size = \"64 B\"\n{flow}\n"
@@ -197,7 +198,7 @@ fn a_slot_for_each_walk_lets_no_hit_go_under_a_miss() {
 
 #[test]
 fn a_buffer_that_software_unmaps_is_walked_for_again() {
-    // A ring of 16 pages, each used once in turn.
+    // The flow uses a ring of 16 pages, one page for each request.
     let flow = "count = 1024\nrequest_size = \"4 KiB\"\noffset = \"0 B\"\nwindow = \"64 KiB\"\ninterval = \"3 us\"";
     let walks = |host: &str| {
         let host = format!("walk_latency = \"0 ns\"\n{host}");
@@ -205,7 +206,7 @@ fn a_buffer_that_software_unmaps_is_walked_for_again() {
         (iommu.walks, iommu.invalidations)
     };
     assert_eq!(walks(""), (16, 0));
-    // Each buffer is invalidated after its use, before the ring comes to it again; the run ends before the last invalidation does.
+    // Each buffer is invalidated after its use, before the ring reaches it again. The run ends before the last invalidation ends.
     assert_eq!(walks("invalidate_after = \"4 KiB\""), (1024, 1023));
     assert_eq!(walks("invalidate_after = \"256 KiB\""), (256, 15));
     let all = "invalidate_after = \"256 KiB\"\ninvalidation_scope = \"function\"";

@@ -1,4 +1,5 @@
-//! Completions that come after the completion timeout of their requests: nobody takes them for the answers to others (PCIe Base 2.8).
+//! Completions that arrive after the completion timeout of their requests: with tag quarantine, they are not taken for completions of other requests
+//! (PCIe Base 2.8).
 
 use kernel::{Span, Time};
 use proptest::prelude::*;
@@ -7,7 +8,7 @@ use sim::Models;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A device with `tags` tags whose reads time out after 50 us, and a memory that answers after `latency`.
+/// A scenario with a device with `tags` tags whose reads time out after 50 us, and a memory with the read latency `latency`.
 fn slow(latency: &str, tags: u32, more: &str) -> String {
     format!(
         "[hosts.h0]\nmemory_read_latency = \"{latency}\"\n[devices.a]\nupstream = \"h0\"\ntags = {tags}\ncompletion_timeout = \"50 us\"\n{more}\n"
@@ -23,7 +24,7 @@ fn a_late_completion_is_dropped_and_no_read_gets_the_bytes_of_another() {
         let flow = result.flow("f");
         assert_eq!((flow.bytes, flow.completed), (0, true));
         assert_eq!(result.errors("a", "completion timeout"), 64);
-        // The last completion is still on its way when the last read has timed out.
+        // The last completion has not yet arrived when the last read times out.
         assert_eq!(result.errors("a", "unexpected completion"), 63);
     }
 }
@@ -68,7 +69,7 @@ fn an_unexpected_completion_is_recorded_as_an_advisory_error() {
 
 #[test]
 fn configuration_requests_wait_for_tags_in_quarantine() {
-    // The link is slower than the timeout, so that no request is answered in time; a root port has 32 tags for them.
+    // The delay of the link is longer than the timeout, so no request is answered in time. A root port has 32 tags for configuration requests.
     let text = "[links]\ngeneration = 1\nlanes = 1\ndelay = \"30 us\"\n[hosts.h0]\ncompletion_timeout = \"50 us\"\ntag_quarantine = \"20 ms\"\n[devices.a]\nupstream = \"h0\"\n";
     let mut simulation = simulation(text);
     let a = simulation.plan().nodes[1].id;
@@ -84,7 +85,7 @@ fn configuration_requests_wait_for_tags_in_quarantine() {
 proptest! {
     #![proptest_config(cases(12))]
 
-    /// Some answers come in time and some do not: whatever a read returns is what is at its address.
+    /// Some completions arrive in time and some do not. If a read returns bytes, they are the bytes at its address.
     #[test]
     fn a_read_returns_the_bytes_of_its_address_or_none(
         seed in any::<u64>(),

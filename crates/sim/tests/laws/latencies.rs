@@ -1,5 +1,5 @@
-//! A latency moves the time of the first packet of a stream, not its rate: default buffers cover the loops of their links, and a buffer that is
-//! written and does not is a limit that can be worked out, with a warning.
+//! A latency changes the time of the first packet of a stream, not its rate, because default buffers cover the credit loops of their links. A buffer
+//! size in the scenario that does not cover the loop limits the rate. The limit can be calculated, and a warning reports it.
 
 use proptest::prelude::*;
 use sim::Plan;
@@ -8,7 +8,7 @@ use sim::setup::catalogue;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A scenario of one long stream, measured in its middle, and where the keys of each section go.
+/// A kind of scenario with one long stream, which is measured in the middle of the stream. Further keys can be added to each section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stream {
     Write,
@@ -21,7 +21,7 @@ enum Stream {
 use Stream::{Read, ReadFromPeer, Write, WriteBelowSwitch, WriteToPeer};
 
 impl Stream {
-    /// The scenario with `line` in the section `place`.
+    /// The text of the scenario, with `line` in the section `place`.
     fn text(self, place: &str, line: &str) -> String {
         let at = |name: &str| if name == place { line } else { "" };
         let (up, to, direction) = match self {
@@ -47,7 +47,7 @@ impl Stream {
         [&text, below].concat()
     }
 
-    /// The rate of the stream in bytes per second, the time in nanoseconds at which its first packet is sent, and the least latency.
+    /// The rate of the stream in bytes per second, the time of its first byte in nanoseconds, and the lowest latency in nanoseconds.
     fn measured(self, place: &str, line: &str) -> (f64, f64, f64) {
         let result = run(&self.text(place, line)).all_intact();
         let flow = &result.flows[0];
@@ -57,7 +57,7 @@ impl Stream {
     }
 }
 
-/// Keys that are latencies: the stream that passes each, the section of the key, and the key.
+/// The keys that are latencies. For each: a stream that has the latency, the section of the key, and the key.
 const LATENCIES: &[(Stream, &str, &str)] = &[
     (Write, "links", "delay"),
     (Write, "hosts", "receive_pipeline"),
@@ -74,7 +74,8 @@ const LATENCIES: &[(Stream, &str, &str)] = &[
     (ReadFromPeer, "target", "send_latency"),
 ];
 
-/// Times that are no latency of packets on the way of a stream, or whose rate follows from a number that is a key, with the reason.
+/// The keys that are times but not latencies of the packets of a stream, or that limit the rate together with another key that is a number. The keys
+/// are grouped by reason.
 const OTHERS: &[(&str, &[&str])] = &[
     (
         "parts of another latency, which the law moves as a whole",
@@ -217,7 +218,7 @@ fn every_time_of_the_catalogue_is_a_latency_or_has_a_reason_not_to_be_one() {
     }
 }
 
-/// A long stream of writes over a link with these keys, and the bytes per second of the wire.
+/// A scenario with a long stream of writes over a link with these keys. `raw` is the rate of the link in bytes per second.
 fn over(link: &str, host: &str, device: &str, raw: f64) -> String {
     let window = 20.0 * 64.0e9 / raw;
     let size = (raw * 3.0 * window * 1e-6) as u64;
@@ -272,7 +273,8 @@ proptest! {
         prop_assert!(rate > 0.993 * wire, "{rate} instead of {wire}");
     }
 
-    /// The warning names the time that a buffer covers and the time of its loop: the rate is their ratio. The size that it names would do.
+    /// The warning names the time that a buffer covers and the time of its credit loop. Their ratio is the share of the full rate. With the buffer
+    /// size that the warning recommends, the rate is full.
     #[test]
     fn a_buffer_that_is_written_limits_by_its_loop_and_its_warning_names_a_size_that_does(
         kib in 1_u32..12,

@@ -1,8 +1,8 @@
-//! Latency without load, added up by hand.
+//! The latency without load, compared with sums that were calculated by hand.
 //!
-//! Gen2 x4: two bytes a nanosecond, symbols of 2 ns on whose beginnings an idle wire starts, 1 ns of flight. A write of 128
-//! bytes has 148 on the wire, 74 ns; its header is there after 16 bytes, 8 ns. All begin at 10 us, between two skip ordered
-//! sets. Memory of 25.6 GB/s takes a line of 64 bytes each 2.5 ns.
+//! A Gen2 x4 link carries two bytes a nanosecond. A symbol takes 2 ns, and on an idle wire a packet starts at the beginning of a symbol. The flight
+//! time is 1 ns. A write of 128 bytes has 148 bytes on the wire, which take 74 ns; its header is complete after 16 bytes, 8 ns. All flows begin at 10
+//! us, between two skip ordered sets. Memory of 25.6 GB/s takes a line of 64 bytes each 2.5 ns.
 
 use crate::fixture::*;
 
@@ -37,7 +37,7 @@ fn a_write_through_one_cut_through_switch() {
     let text = format!(
         "{LINKS}{HOST}[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\n{ONE_WRITE}"
     );
-    // The header is in at 9 ns and out 150 ns later, at the next symbol.
+    // The header arrives at 9 ns and leaves 150 ns later, at the next symbol.
     ns(&text, 160.0 + 74.0 + 1.0 + 105.0);
 }
 
@@ -54,7 +54,7 @@ fn a_store_and_forward_switch_waits_for_the_last_bit() {
     let text = format!(
         "{LINKS}{HOST}[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"\ncut_through = false\n[devices.a]\nupstream = \"s\"\n{ONE_WRITE}"
     );
-    // Whole at 75 ns, and the next symbol after 150 ns more is at 226.
+    // The packet is complete at 75 ns. The first symbol at least 150 ns later begins at 226 ns.
     ns(&text, 226.0 + 74.0 + 1.0 + 105.0);
 }
 
@@ -67,7 +67,7 @@ fn from_a_slow_link(switch: &str) -> String {
 
 #[test]
 fn from_a_slow_to_a_fast_link_the_latency_is_that_of_the_last_bit() {
-    // The last bit is in at 593 ns and would be out at 743 ns: the header leaves 74 ns before, at the next symbol.
+    // The last bit arrives at 593 ns and could leave at 743 ns. The header leaves 74 ns before that time, at the next symbol.
     ns(&from_a_slow_link(""), 670.0 + 74.0 + 1.0 + 105.0);
 }
 
@@ -75,7 +75,7 @@ fn from_a_slow_to_a_fast_link_the_latency_is_that_of_the_last_bit() {
 fn a_switch_may_store_what_goes_from_a_slow_to_a_fast_link() {
     let text = from_a_slow_link("store_for_faster_links = true");
     ns(&text, 744.0 + 74.0 + 1.0 + 105.0);
-    // What goes to a link that is no faster is not stored.
+    // A packet for a link that is not faster is not stored.
     let text = format!(
         "{LINKS}{HOST}[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"\nstore_for_faster_links = true\n[devices.a]\nupstream = \"s\"\n{ONE_WRITE}"
     );
@@ -87,7 +87,8 @@ fn a_cut_through_switch_does_not_let_a_faster_egress_run_dry() {
     let text = format!(
         "{LINKS}{HOST}[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"\n[devices.a]\nupstream = {{ to = \"s\", lanes = 1 }}\n{ONE_WRITE}"
     );
-    // On one lane the packet takes 296 ns: its last bit may leave at 297 + 150, so its first at 373, the next symbol 374.
+    // On one lane the packet takes 296 ns. Its last bit may leave at 297 + 150 ns, so its first bit may leave at 373 ns. The next symbol begins at
+    // 374 ns.
     ns(&text, 374.0 + 74.0 + 1.0 + 105.0);
 }
 
@@ -104,7 +105,7 @@ fn a_write_at_gen3_takes_130_bits_for_128() {
     let text = format!(
         "[links]\ngeneration = 3\nlanes = 8\ndelay = \"1 ns\"\n{HOST}[devices.a]\nupstream = \"h0\"\n{ONE_WRITE}"
     );
-    // The first symbol of 130/128 ns at or after 10 us.
+    // The packet starts with the first symbol at or after 10 us. A symbol takes 130/128 ns.
     let symbol = 130.0 / 128.0;
     let start = (10_000.0_f64 / symbol).ceil() * symbol - 10_000.0;
     ns(&text, start + 148.0 * symbol / 8.0 + 1.0 + 105.0);
@@ -115,7 +116,8 @@ fn a_read_of_memory_and_back() {
     let text = format!(
         "{LINKS}{HOST}[devices.a]\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\ndirection = \"read\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"10 us\"\n"
     );
-    // Request 20 bytes; 100 ns to memory, a line, 80 ns for the data, 100 ns back; completion 84 bytes from the next symbol on.
+    // The request of 20 bytes takes 10 ns and 1 ns of flight. The path to the memory takes 100 ns, a memory line 2.5 ns, the data 80 ns, and the path
+    // back 100 ns. The completion of 84 bytes starts at the next symbol.
     let data = 10.0 + 1.0 + 100.0 + 2.5 + 80.0 + 100.0;
     ns(&text, data + 0.5 + 42.0 + 1.0);
 }
@@ -125,8 +127,8 @@ fn the_memory_of_a_device_answers_after_its_own_latency() {
     let text = format!(
         "{LINKS}{HOST}[devices.a]\nupstream = \"h0\"\nread_latency = \"300 ns\"\nreceive_latency = \"40 ns\"\nsend_latency = \"60 ns\"\n[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"a\"\ndirection = \"read\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"10 us\"\n"
     );
-    // 100 ns from the CPU to the root port, 11 ns of wire, and what the device is told; the host counts it after the 50 ns of the
-    // root port's pipeline.
+    // The path from the CPU to the root port takes 100 ns, the wire 11 ns, and the latencies of the device 40, 300 and 60 ns. The completion is
+    // counted after the 50 ns of the root port's pipeline.
     let out = 100.0 + 11.0 + 40.0 + 300.0 + 60.0;
     ns(&text, out + 1.0 + 42.0 + 1.0 + 50.0);
 }
@@ -162,7 +164,8 @@ fn a_peer_write_turns_at_the_switch() {
 #[test]
 fn acs_redirect_takes_a_peer_write_via_the_root() {
     let text = format!("{TWO_BELOW_A_SWITCH}acs_redirect = true\n");
-    // At the root at 235 ns; 200 ns from port to port and the next symbol: 436; then the switch again.
+    // The write arrives at the root complex at 235 ns. It takes 200 ns from port to port, leaves at the next symbol, 436 ns, and passes the switch
+    // again.
     ns(&text, 436.0 + 160.0 + 74.0 + 1.0);
     let (_, lines) = trace(&text);
     let wires: Vec<_> = lines
@@ -195,7 +198,7 @@ fn acs_redirect_of_requests_leaves_completions_alone() {
     assert_eq!((wires("MRd"), wires("CplD")), (4, 2));
 }
 
-/// `TWO_BELOW_A_SWITCH`, with a switch above that one, and what each of the two says of ACS.
+/// The scenario `TWO_BELOW_A_SWITCH` with a second switch above the first. `below` and `above` have the ACS keys of the two switches.
 fn nested(below: &str, above: &str) -> String {
     format!("{TWO_BELOW_A_SWITCH}{below}\n[switches.top]\nupstream = \"h0\"\n{above}\n").replace(
         "[switches.s]\nlatency = \"150 ns\"\nupstream = \"h0\"",
@@ -214,7 +217,8 @@ fn a_redirected_peer_write_passes_switches_above_that_forward_upstream() {
     }
 }
 
-/// PCIe Base 6.12.1.1: P2P Request Redirect is for requests from one port to another, not for those that come back to their port.
+/// PCIe Base 6.12.1.1: P2P Request Redirect applies to requests from one port to another port, not to requests that must return to the port at which
+/// they arrived.
 #[test]
 fn a_redirected_peer_write_ends_at_a_switch_above_that_does_not_forward_upstream() {
     for above in ["", "acs_redirect = true"] {
@@ -258,7 +262,7 @@ fn a_write_between_root_ports_takes_the_peer_latency() {
         request_size = "128 B"
         start = "10 us"
     "#;
-    // 75 + 333 is a symbol's beginning.
+    // A symbol begins at 75 + 333 ns, so the packet does not wait for one.
     ns(text, 408.0 + 74.0 + 1.0);
 }
 
@@ -286,7 +290,8 @@ fn a_round_trip_is_two_writes_one_after_the_other() {
         count = 1
         start = "10 us"
     "#;
-    // Four bytes: 24 on the wire, 12 ns. There at 160 + 13; back from the next symbol, 174, on, behind the UpdateFC for it, 4 ns.
+    // A write of four bytes has 24 bytes on the wire, which take 12 ns. It arrives at 160 + 13 ns. The write back starts at the next symbol, 174 ns,
+    // after the UpdateFC for the first write, which takes 4 ns.
     ns(text, 174.0 + 4.0 + 160.0 + 13.0);
 }
 

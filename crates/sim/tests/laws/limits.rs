@@ -1,4 +1,4 @@
-//! The largest and smallest of what a scenario may ask for.
+//! The largest and smallest values that a scenario may contain.
 
 use std::fmt::Write;
 
@@ -99,7 +99,7 @@ fn a_chain_of_switches_carries_packets_both_ways() {
 
 #[test]
 fn the_cpu_goes_on_after_its_wires_were_full_of_the_packets_of_others() {
-    // Completions for the device stand in the way of the CPU's second write and of all after it.
+    // Completions for the device block the CPU's second write and all later ones.
     let text = r#"
         [links]
         lanes = 1
@@ -123,7 +123,7 @@ fn the_cpu_goes_on_after_its_wires_were_full_of_the_packets_of_others() {
     run(text).all_intact();
 }
 
-/// Events of a run in which a device sends at an interval, and answers reads meanwhile, so long.
+/// The number of events of a run of `us` microseconds, in which a device sends at an interval and also answers reads.
 fn events(us: u64) -> u64 {
     let text = format!(
         r#"

@@ -1,4 +1,4 @@
-//! Locks that cores and accelerators share, and the transactions of a database under them.
+//! Locks that cores and accelerators share, and database transactions that use the locks.
 
 use std::fmt::Write;
 use std::num::NonZeroU64;
@@ -13,7 +13,7 @@ use crate::cases::cases;
 use crate::coherence::host;
 use crate::fixture::simulation;
 
-/// The host and its accelerators with a buffer for locks and one for rows.
+/// A scenario with a host and `cards` accelerators, a buffer for locks and a buffer for rows.
 fn fabric(cards: usize) -> String {
     host(cards)
         + "[buffers.table]\nhost = \"h0\"\nsize = \"4 KiB\"\n[buffers.rows]\nhost = \"h0\"\nsize = \"64 KiB\"\n"
@@ -41,7 +41,7 @@ fn transactions(text: &mut String, by: &str, settings: &str) {
     );
 }
 
-/// Runs to the end and to rest, with a look at all caches every so many events.
+/// Runs to the end and until the fabric is at rest, and checks the coherence of all caches after every `every` events.
 fn run(simulation: &mut Simulation, every: u32) -> RunResult {
     loop {
         let goes_on = (0..every).all(|_| simulation.step());
@@ -81,7 +81,7 @@ fn a_request_for_a_free_lock_is_one_compare_and_swap() {
     let locks = &result.locks[0];
     assert_eq!((locks.count, locks.attempts, locks.waited), (50, 50, 0));
     assert!(locks.waiting_ns.is_none());
-    // Nobody waits and nobody tries twice: the request is its one compare-and-swap.
+    // No request waits or tries twice, so the time of a request is the time of its one compare-and-swap.
     let means = [&locks.request_ns, &locks.acquired_ns].map(|one| one.as_ref().map(|one| one.mean));
     assert!(means[0].is_some() && means[0] == means[1], "{means:?}");
     assert_free(&one);
@@ -121,7 +121,7 @@ fn an_atomic_operation_of_an_accelerator_takes_a_request_at_its_port_more() {
             .expect("requests were made")
             .min
     };
-    // The latency of the cache, give or take what a message waits for the wire.
+    // The difference is the latency of the cache, with a tolerance for the time that a message waits for the wire.
     let longer = mean(2) - mean(1);
     assert!((longer - 48.0).abs() < 2.0, "{longer}");
 }
@@ -136,10 +136,10 @@ fn all_who_want_one_lock_have_it_one_after_the_other() {
     let result = run(&mut simulation, 200);
     for one in &result.locks {
         assert!(one.completed && one.violations == 0, "{one:?}");
-        // Three others are before each, in the mean of many.
+        // On average, each request waits for three others.
         let waiting = one.waiting_ns.as_ref().expect("most waited").mean;
         assert!((2000.0..5000.0).contains(&waiting), "{waiting}");
-        // All wait; only the very first may not.
+        // All requests wait, except possibly the first.
         let acquired = one.acquired_ns.as_ref().expect("all had it").mean;
         assert!(acquired > waiting * 0.97, "{acquired} {waiting}");
     }
@@ -265,7 +265,8 @@ proptest! {
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// Whatever it held or waited for when its link failed is free again once software has looked, and goes on to the next.
+    /// If the link of an accelerator fails, software later frees each lock that the accelerator held or waited for, and the next requester gets the
+    /// lock.
     #[test]
     fn locks_of_an_accelerator_that_is_gone_go_to_the_next(
         fails_at in 20_000_u64..60_000,

@@ -1,4 +1,4 @@
-//! Whole fabrics, from scenario texts small enough to work out by hand.
+//! Tests of whole fabrics. The scenarios are small enough to calculate the expected results by hand.
 
 mod access_control;
 mod accesses;

@@ -1,4 +1,4 @@
-//! Completions that are wrong on purpose: every requester ends its reads, and bytes that did not come are not called whole.
+//! Completions with deliberate defects: every requester ends its reads, and a flow with missing bytes is not reported as whole.
 
 use peerlane_device::{Access, Answer, Bar, Defect, Description, Model, Settings, Shell};
 use sim::result::RunResult;
@@ -6,7 +6,7 @@ use sim::{ForeignModel, Maker, Models, Simulation};
 
 use crate::fixture::{Ask, simulation_with};
 
-/// Answers reads with zeros, each by a completion with the defect.
+/// A model that answers each read with zeros, by a completion with the defect.
 struct Wrong(Defect);
 
 impl Model for Wrong {
@@ -30,7 +30,7 @@ impl Maker for Wrongs {
     }
 }
 
-/// A host with a device of the model and another one of `reader`, which have these flows.
+/// The simulation of a host with a device of the model [`Wrong`], a device of the model `reader`, and these flows.
 fn machine(defect: Defect, reader: &str, flows: &str) -> Simulation {
     let description = Description {
         bars: vec![Bar::new(0, 65536)],
@@ -52,7 +52,7 @@ fn refused(result: &RunResult, what: &str) -> u64 {
 #[test]
 fn a_reader_of_any_kind_ends_its_reads() {
     for (reader, from) in [("dma", "r"), ("sg-dma", "r"), ("nvme", "r"), ("dma", "h")] {
-        // A single request, so that no other request waits with the tag of a wrong completion.
+        // The flow has a single request, so that a wrong completion cannot match the tag of another request.
         let size = if reader == "nvme" { 512 } else { 64 };
         for defect in Defect::ALL {
             let flows = format!(

@@ -1,4 +1,4 @@
-//! Links are measured in the window of the scenario, or while workloads run.
+//! Links, which are measured in the window of the scenario or while workloads run.
 
 use kernel::{Span, Time};
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use sim::result::RunResult;
 
 use crate::fixture::*;
 
-/// Writes of a device on a Gen1 x1 link, 4 ns a byte, from 10 us to about 31 us.
+/// A scenario with writes of a device on a Gen1 x1 link, where a byte takes 4 ns. The writes take from 10 us to about 31 us.
 fn writes(measure: &str) -> String {
     format!(
         r#"
@@ -38,12 +38,12 @@ fn without_a_window_links_are_measured_while_flows_run() {
     let result = simulation.result();
     let flow = result.flow("f");
     let (from, until) = result.measured_ns.expect("a flow ran");
-    // The link was up, and 10 us later the flow began.
+    // The measurement begins with the flow, 10 us after the link is up.
     assert!(from > 10_000.0 && from < 13_000.0, "{from}");
     assert_eq!(Some(until), flow.last_byte_ns);
     assert!(flow.first_byte_ns.expect("a flow ran") >= from);
     assert!(result.link("h-d", "up").utilisation > 0.9);
-    // What comes after the last flow changes nothing.
+    // The time after the last flow does not change the measurement.
     let later = simulation.now() + Span::from_us(1000);
     simulation.run_until(later, &mut || true);
     let rested = simulation.result();
@@ -64,13 +64,13 @@ fn a_packet_on_the_wire_at_a_bound_counts_for_its_time_in_the_window() {
     let whole = run(&writes(""));
     let first_bit = whole.flow("f").first_byte_ns.expect("a flow ran");
     let up = whole.measured_ns.expect("a flow ran").0 - 10_000.0;
-    // 100 ns of the first packet, and 300 ns before it.
+    // The window contains 300 ns before the first packet, and 100 ns of the packet.
     let begin = first_bit - up;
     let result = run(&writes(&window(begin as u64 - 300, begin as u64 + 100)));
     let link = result.link("h-d", "up");
     let busy = link.utilisation * link.under_way_ns;
     assert!((busy - 100.0).abs() < 8.0, "{link:?}");
-    // Its bytes count where it begins.
+    // The bytes of a packet are counted in the window in which the packet begins.
     assert_eq!(link.payload_bytes, 512);
     let next = run(&writes(&window(begin as u64 + 100, begin as u64 + 200)));
     let link = next.link("h-d", "up");
@@ -136,7 +136,8 @@ fn fibres_are_measured_in_the_window_too() {
     }
 }
 
-/// An FPGA and a slow drive below a switch, a device that only writes to the FPGA, and a slow one at a root port of its own.
+/// A scenario with two devices below a switch and a device at its own root port. Device `fpga` has a fast flow, `peer` has no flow, and `slow`, at
+/// the root port, has a slow flow.
 const MIXED: &str = r#"
     [links]
     generation = 3
@@ -178,7 +179,7 @@ fn a_link_is_measured_while_flows_that_cross_it_are_under_way() {
     let slow = result.link("h-slow", "up");
     assert!((slow.under_way_ns / whole - 1.0).abs() < 0.01, "{slow:?}");
     assert!(slow.utilisation < 0.03 && slow.full < 0.01, "{slow:?}");
-    // Nothing crosses the link of the device without a flow.
+    // The link of the device without a flow carries no packets.
     assert!(result.link("s-peer", "up").under_way_ns == 0.0);
 }
 
@@ -190,7 +191,7 @@ fn a_link_that_a_slow_flow_uses_after_a_fast_one_was_full_for_a_part_of_the_time
     let part = fpga.under_way_ns / up.under_way_ns;
     assert!(up.utilisation < 0.5 && part < 0.2, "{up:?}");
     assert!((up.full - part).abs() < 0.02, "{up:?} {part}");
-    // In the time in which both ran, the link carried all that it can.
+    // While both flows ran, the link carried data at its full rate.
     let rate = result.flow("fpga").bytes_per_second.expect("bytes arrived");
     let together = up.together_bytes_per_second.expect("both ran");
     assert!(
@@ -289,7 +290,7 @@ fn a_wire_that_is_busy_for_half_of_the_time_is_not_full() {
     assert!(up.full < 0.01, "{up:?}");
 }
 
-/// Writes with a duration of 200 us, at a fabric where 4 KiB take some microseconds.
+/// The result of writes with a duration of 200 us, in a fabric where 4 KiB take some microseconds.
 fn lasting(keys: &str) -> RunResult {
     run(&format!(
         r#"
@@ -316,7 +317,7 @@ fn the_rate_of_a_flow_with_a_duration_is_over_its_duration() {
     assert_eq!(flow.bytes, 8192);
     let rate = flow.bytes_per_second.expect("bytes arrived");
     assert!((rate - 8192.0 / 200e-6).abs() < 1.0, "{rate}");
-    // 8 KiB took some microseconds, and nothing came after them.
+    // The 8 KiB took some microseconds, and no bytes arrived after them.
     assert_eq!(flow.silent_from_ns, flow.last_byte_ns);
     let late = lasting("request_size = \"8 KiB\"\ninterval = \"60 us\"");
     assert_eq!(late.flow("f").silent_from_ns, None);
@@ -337,7 +338,7 @@ fn the_rate_of_a_flow_that_goes_on_to_its_end_is_over_the_time_until_its_last_by
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// What is measured in two windows side by side is what is measured in both together.
+    /// The measurements of two adjacent windows add up to the measurement of one window that covers both.
     #[test]
     fn windows_add_up(mut bounds in prop::array::uniform3(9_000_u64..40_000)) {
         bounds.sort_unstable();
@@ -359,7 +360,7 @@ proptest! {
     }
 }
 
-/// Two flows, one of them in both directions, that wait for each other and for memory.
+/// A scenario with two flows that wait for each other and for memory. One flow has both directions.
 const CROWD: &str = r#"
     [links]
     generation = 1

@@ -1,4 +1,4 @@
-//! The ranges of a flow that are missing at its end: together with the bytes that have arrived, they are the whole flow.
+//! The ranges of a flow that are missing at its end. The arrived and the missing bytes together are the whole flow.
 
 use proptest::prelude::*;
 use sim::result::FlowResult;
@@ -50,8 +50,8 @@ fn however_scattered_all_missing_ranges_are_listed() {
 proptest! {
     #![proptest_config(cases(60))]
 
-    /// When a flow has ended, its arrived and its missing bytes are the whole flow, whichever component makes the requests and whatever
-    /// happens to a device.
+    /// At the end of a flow, its arrived and its missing bytes together are the whole flow, for every component that makes the requests and for every
+    /// incident at a device.
     #[test]
     fn what_has_arrived_and_what_is_missing_are_the_whole_flow(
         model in prop::sample::select(vec!["dma", "sg-dma", "nvme"]),

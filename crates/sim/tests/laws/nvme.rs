@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::fixture::*;
 
-/// A host whose software costs known times, and a drive.
+/// A scenario with a drive, and a host whose software takes fixed times.
 fn machine(drive: &str, flows: &str) -> String {
     format!(
         r#"{HOST}
@@ -25,14 +25,14 @@ upstream = "h0"
     )
 }
 
-/// A drive with media whose times are known.
+/// The keys of a drive whose media has fixed times.
 const MEDIA: &str = "media_read_latency = \"60 us\"\nmedia_bandwidth = \"2 GB/s\"\nchannels = 1\ndies = 64\nstripe = \"4 KiB\"";
 
 fn flow(id: &str, more: &str) -> String {
     format!("[[flows]]\nid = \"{id}\"\nfrom = \"d\"\nto = \"h0\"\n{more}\n")
 }
 
-/// A buffer that is written to blocks, and read back from them.
+/// Two flows: the first writes a buffer to blocks of the drive, and the second reads the buffer back.
 fn there_and_back(more: &str) -> String {
     let there = flow("there", &format!("direction = \"read\"\n{more}"));
     let back = flow("back", &format!("carries = \"there\"\n{more}"));
@@ -78,7 +78,7 @@ fn a_buffer_off_its_page_has_a_list_with_one_page_more() {
 fn a_command_takes_the_latency_of_the_media_and_shares_its_bandwidth() {
     let one = machine(MEDIA, &flow("f", "size = \"4 KiB\""));
     let alone = latency(&one);
-    // 4 KiB at 2 GB/s are 2.048 us; the rest is its way over the link.
+    // The media takes 60 us and 2.048 us for 4 KiB at 2 GB/s. The rest of the time is the transfer over the link.
     assert!((62_048.0..64_000.0).contains(&alone), "{alone}");
     let channels = MEDIA.replace("channels = 1", "channels = 4");
     let alone = latency(&machine(&channels, &flow("f", "size = \"4 KiB\"")));
@@ -87,21 +87,21 @@ fn a_command_takes_the_latency_of_the_media_and_shares_its_bandwidth() {
     for media in [MEDIA, &channels] {
         let result = run(&machine(media, &many)).all_intact();
         let rate = result.flow("f").bytes_per_second.expect("a rate");
-        // The first byte is sent when the media has transferred the first of 64 commands.
+        // The rate is measured from the first byte, which is sent after the media has transferred the first of 64 commands.
         assert!((1.95e9..2.0e9 * 64.0 / 63.0).contains(&rate), "{rate}");
     }
 }
 
 #[test]
 fn a_call_ends_after_its_last_interrupt() {
-    // The call before it brings the controller up.
+    // The earlier call initializes the controller.
     let keys = "size = \"4 KiB\"\nclock = \"application\"";
     let flows = flow("first", keys) + &flow("f", &format!("after = \"first\"\n{keys}"));
     let result = run(&machine(MEDIA, &flows)).all_intact();
     let latency = result.flow("f").latency_ns.as_ref().expect("one").mean;
     let rate = result.flow("f").bytes_per_second.expect("a rate");
     let call = 4096.0 / rate * 1e9;
-    // The system call, the interrupt, and the stores to doorbells.
+    // The difference is the time of the system call, of the interrupt, and of the stores to doorbells.
     assert!(
         (6_000.0..9_000.0).contains(&(call - latency)),
         "{call} {latency}"
@@ -119,7 +119,7 @@ fn completions_while_the_vector_is_masked_come_as_one_interrupt() {
     };
     let open = machine("msix_vectors = 1", &flow);
     let each = sent(&open);
-    // One for each command, and two for those that create the queues.
+    // There is one interrupt for each command, and two for the commands that create the queues.
     assert_eq!((each.sent, each.held), (258, 0));
     let masked = open.replace("system_call", "interrupt_masking = true\nsystem_call");
     let few = sent(&masked);

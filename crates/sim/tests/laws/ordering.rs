@@ -1,4 +1,4 @@
-//! The ordering table through whoever queues between two ends: a switch, and a root complex between its ports.
+//! The ordering table in the components that queue packets between two ends: a switch, and a root complex between its ports.
 
 use kernel::Span;
 use link::PortParameters;
@@ -11,10 +11,11 @@ use crate::cases::cases;
 use crate::fixture::{Ask, close, run, trace};
 use crate::star::{KINDS, Marked, Star, buffers};
 
-/// A packet: its sender, how many stubs further its receiver is, its class and its length, and what marks it.
+/// A packet: its sender, the distance to its receiver in stubs, its class, its length, and its function, traffic class and attributes.
 type Sent = (usize, usize, Class, u32, Marked);
 
-/// Packets that are sent at the same time, the time until the next, and what is freed then: a packet of a class at a stub.
+/// A round of the test: packets that are sent at the same time, the time in ns until the next round, and the stub and the class of a packet that is
+/// freed then.
 type Round = (Vec<Sent>, u64, (usize, Class));
 
 fn rounds() -> impl Strategy<Value = Vec<Round>> {
@@ -23,7 +24,7 @@ fn rounds() -> impl Strategy<Value = Vec<Round>> {
     vec((vec(sent, 0..8), 0_u64..400, (0_usize..4, class())), 1..200)
 }
 
-/// Any of four functions, two traffic classes and all attributes; one in three has none.
+/// A random choice of four functions, two traffic classes and all attributes. One of three packets has the default values.
 fn marked() -> impl Strategy<Value = Marked> {
     let any = (0_u8..4, 0_u8..2, 0_u8..8);
     let marked = any.prop_map(|(function, class, bits)| Marked {
@@ -65,8 +66,8 @@ proptest! {
             for (place, later) in stub.given.iter().enumerate() {
                 for earlier in stub.given[place + 1..].iter().filter(|other| *other < later) {
                     let ((from, later), (other, earlier)) = (star.headers[*later as usize], star.headers[*earlier as usize]);
-                    // Packets that came in by different ports were never in order, and the completions of one request have the same
-                    // attributes (PCIe Base 2.2.9): these are of two requests, whose tags are used again.
+                    // Packets that arrived at different ports have no order. Completions of one request have the same attributes (PCIe Base 2.2.9),
+                    // so completions with different attributes belong to two requests that use the same tag.
                     let is_other_request = later.class() == Class::Completion
                         && earlier.class() == Class::Completion
                         && later.attributes != earlier.attributes;
@@ -138,7 +139,7 @@ fn a_read_waits_for_a_write_that_is_blocked_in_the_middle() {
         let given = &star.stubs[2].given;
         assert_eq!(given.len(), 4, "{kind:?}");
         assert_eq!(given[..2], [0, 1], "{kind:?}");
-        // The completion may pass the read: it has waited for both writes, so the completions are behind in the balance of bytes.
+        // The order of the last two packets is not checked, because a completion may pass a read.
     }
 }
 
@@ -165,7 +166,7 @@ fn a_port_that_takes_nothing_does_not_stop_the_other_ports_of_another_class() {
     }
 }
 
-/// PCIe Base 2.4.1, D2a: what left for the device before must be there before the answer to its read.
+/// PCIe Base 2.4.1, D2a: a completion for a device arrives after all posted writes that were sent to the device before.
 #[test]
 fn the_answer_of_memory_does_not_pass_an_older_write_of_the_cpu() {
     // The device takes ten microseconds for each packet and has room for one write: the second waits in the root complex.
@@ -198,7 +199,7 @@ fn the_answer_of_memory_does_not_pass_an_older_write_of_the_cpu() {
     assert_eq!(order, [Some("MWr"), Some("MWr"), Some("CplD")]);
 }
 
-/// PCIe Base 2.4.1, A2b and B2b: what the table permits to pass a write that is blocked in the middle, passes at once.
+/// PCIe Base 2.4.1, A2b and B2b: if a write is blocked in the switch or root complex, a packet that may pass it by the table passes immediately.
 #[test]
 fn relaxed_and_id_ordering_pass_a_write_that_is_blocked_in_the_middle() {
     let relaxed = Attributes {
@@ -220,7 +221,7 @@ fn relaxed_and_id_ordering_pass_a_write_that_is_blocked_in_the_middle() {
             (Class::Completion, 0, relaxed, true),
             (Class::Completion, 1, by_id, true),
         ] {
-            // Data of 512 bytes: the second write of 400 lacks credit, and 64 bytes have it.
+            // The receivers have space for 512 bytes of data. The second write of 400 bytes lacks credit, but a packet of 64 bytes has enough credit.
             let roomy = PortParameters::default();
             let mut star = Star::new(kind, 3, &roomy, &buffers([8, 8, 8], 512));
             star.send(1, 2, Class::Posted, 400);
@@ -234,7 +235,7 @@ fn relaxed_and_id_ordering_pass_a_write_that_is_blocked_in_the_middle() {
             star.run_for(Span::from_us(5));
             let expected: &[u64] = if passes { &[0, 2] } else { &[0] };
             let mut given = star.stubs[2].given.clone();
-            // The first write waits for its translation, too.
+            // The first write may also wait for its address translation, so the order is not compared.
             given.sort_unstable();
             assert_eq!(given, expected, "{kind:?} {class:?} {marked:?}");
             star.drain();
@@ -251,7 +252,8 @@ fn mean_latency(text: &str) -> f64 {
     latency.expect("writes arrive").mean
 }
 
-/// Two devices below one switch write to the two sockets of a host, whose connection is slow. The time of the second device's writes.
+/// The mean latency of the writes of the second of two devices below one switch. The devices write to the two sockets of a host, and the connection
+/// of the sockets is slow.
 fn behind_a_slow_socket(more: &str) -> f64 {
     let text = format!(
         r#"
@@ -301,7 +303,7 @@ fn writes_of_one_device_need_not_wait_for_those_of_another_with_id_ordering() {
     close(behind_a_slow_socket("traffic_class = 1"), by_id, 0.0);
 }
 
-/// A device whose large writes wait for credit, and small ones of the same device; their mean time.
+/// The mean latency of small writes of a device, whose large writes wait for credit.
 fn behind_large_writes(more: &str) -> f64 {
     let text = format!(
         r#"

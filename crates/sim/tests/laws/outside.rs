@@ -1,4 +1,4 @@
-//! Devices with models from outside: what they ask for happens, in its order, and nothing is left over.
+//! Devices with foreign models: all their requests are executed in order, and no packet remains.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +15,7 @@ use sim::{ForeignModel, Maker, Models, Simulation};
 use crate::cases::cases;
 use crate::fixture::simulation_with;
 
-/// A request of the model of these laws. Addresses are offsets in memory of the host.
+/// A step of the model in these tests. Addresses are offsets in memory of the host.
 #[derive(Clone, Debug)]
 enum Step {
     Write(u64, Vec<u8>),
@@ -26,10 +26,10 @@ enum Step {
     Wait(u64),
 }
 
-/// How a request has ended.
+/// The number and the result of a request that has ended.
 type Ended = (u64, Result<Vec<u8>, Failure>);
 
-/// Makes all of its steps at a write to its register, the next ones after a timer where they say so.
+/// A model that executes its steps when its register is written. After a step `Wait`, it continues when a timer has expired.
 struct Script {
     steps: Vec<Step>,
     next: usize,
@@ -95,17 +95,17 @@ impl Maker for Scripts {
     }
 }
 
-/// Memory of the host: first what is written, then what is read, then what is added to.
+/// The memory of the host that the model uses. It has a part for writes, a part for reads and a part for atomic additions.
 const BASE: u64 = 4 << 20;
 const PART: u64 = 1 << 15;
 const WRITTEN: u64 = 0;
 const READ: u64 = PART;
 const ADDED: u64 = 2 * PART;
 
-/// An address that nobody serves.
+/// An address at which there is no memory and no device.
 const NOBODY: u64 = 1 << 50;
 
-/// The model of these steps, and what has ended.
+/// The model with these steps, and the list of the requests that have ended.
 fn script(steps: &[Step]) -> (Models, Arc<Mutex<Vec<Ended>>>) {
     let ended = Arc::new(Mutex::new(Vec::new()));
     let description = Description {
@@ -119,7 +119,7 @@ fn script(steps: &[Step]) -> (Models, Arc<Mutex<Vec<Ended>>>) {
     (Models::new(vec![model]).unwrap(), ended)
 }
 
-/// A host with a device of these steps below a switch, and what has ended.
+/// The simulation of a host with a device with these steps below a switch, and the list of the requests that have ended.
 fn machine(steps: &[Step], keys: &str) -> (Simulation, Arc<Mutex<Vec<Ended>>>) {
     let (models, ended) = script(steps);
     let text = format!(
@@ -132,7 +132,7 @@ fn machine(steps: &[Step], keys: &str) -> (Simulation, Arc<Mutex<Vec<Ended>>>) {
     (simulation, ended)
 }
 
-/// Rings the doorbell of the device, and runs until nothing is left to happen.
+/// Writes to the register of the device, and runs to the end.
 fn ring(simulation: &mut Simulation) {
     let register = device(simulation).region().unwrap().base;
     simulation.write("h0", register, vec![1, 0, 0, 0]).unwrap();
@@ -169,7 +169,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// The bytes that the steps leave where they write, and where they add.
+/// The expected bytes of the memory after all writes and additions of the steps.
 fn expected(steps: &[Step]) -> Vec<u8> {
     let mut memory = vec![0; 3 * PART as usize];
     for step in steps {
@@ -261,7 +261,7 @@ fn a_device_without_bus_mastering_keeps_its_requests() {
     assert_eq!(written(&simulation), [1; 64]);
 }
 
-/// The Command register with memory space alone enabled.
+/// The value of the Command register with only Memory Space Enable set.
 const MEMORY_ONLY: u32 = 2;
 
 #[test]
@@ -269,11 +269,11 @@ fn a_read_that_has_failed_asks_for_nothing_more() {
     let (simulation, ended) = run(&[Step::Nobody(256 * 1024)], "");
     assert_eq!(ended, [(0, Err(Failure::Unsupported))]);
     let refused: u64 = simulation.result().errors.iter().map(|one| one.count).sum();
-    // With 512 tags of 512 bytes it would be 512; the device has 8.
+    // The read has 512 parts of 512 bytes, but the device has only 8 tags.
     assert!((1..=8).contains(&refused), "{refused} parts were asked for");
 }
 
-/// Sets a timer for the next moment at each call, after an access, and counts the calls.
+/// A model that sets a timer without delay at each call, starting with an access, and counts the calls.
 struct Endless(Arc<Mutex<u32>>);
 
 impl Endless {
@@ -312,7 +312,7 @@ impl Maker for EndlessMaker {
     }
 }
 
-/// A host, the device of the model [`Endless`], and a flow of another device; the number of calls of the model.
+/// The simulation of a host, a device of the model [`Endless`] and a flow of another device, and the number of calls of the model.
 fn endless() -> (Simulation, Arc<Mutex<u32>>) {
     let calls = Arc::new(Mutex::new(0));
     let description = Description {

@@ -1,4 +1,4 @@
-//! Requests with PASID prefixes: who sends them, which ports pass them on, and how a host translates them.
+//! Requests with PASID prefixes: the functions that send them, the ports that forward them, and the address translation in a host.
 
 use serde_json::Value;
 use sim::result::RunResult;
@@ -6,7 +6,7 @@ use transaction::FunctionPlace;
 
 use crate::fixture::*;
 
-/// A device below a switch, and a flow of process 5 from it; each part has lines of its own.
+/// A scenario with a device below a switch and a flow of process 5 from the device. Each field has the lines of one part of the scenario.
 struct Machine {
     host: &'static str,
     switch: &'static str,
@@ -30,7 +30,7 @@ impl Machine {
     }
 }
 
-/// The lines of packets of these kinds of flow `f`.
+/// The trace lines of the packets of flow `f` with these TLP types.
 fn of_flow<'l>(lines: &'l [Value], kinds: &[&str]) -> Vec<&'l Value> {
     let of_flow = |line: &&Value| {
         line["flow"] == "f" && kinds.contains(&line["tlp"].as_str().unwrap_or_default())
@@ -38,7 +38,7 @@ fn of_flow<'l>(lines: &'l [Value], kinds: &[&str]) -> Vec<&'l Value> {
     lines.iter().filter(of_flow).collect()
 }
 
-/// The result of a flow none of whose bytes arrive.
+/// The result of a flow that does not arrive.
 fn lost(machine: &Machine) -> RunResult {
     let result = run_to_rest(&machine.text());
     assert!(!result.flow("f").intact, "{}", machine.text());
@@ -90,7 +90,7 @@ fn permissions_are_asked_for_as_far_as_they_are_enabled_and_fit() {
             serde_json::json!(["execute", "privileged"])
         );
     }
-    // A write executes nothing.
+    // A write does not request the permission to execute.
     for line in of_flow(&lines, &["MWr"]) {
         assert_eq!(line["requested"], serde_json::json!(["privileged"]));
     }
@@ -116,7 +116,7 @@ fn firmware_enables_prefixes_where_every_port_up_to_the_root_supports_them() {
     }
 }
 
-/// PCIe Base 2.2.10.2: a port that does not support End-End prefixes takes the packet as malformed; nobody answers it.
+/// PCIe Base 2.2.10.2: a port that does not support End-End prefixes handles the packet as malformed, and no completion is sent.
 #[test]
 fn a_prefix_is_malformed_at_a_port_that_does_not_support_it() {
     let device = "pasid_width = 8\npasid_enable = true\ncompletion_timeout = \"50 us\"\n";
@@ -132,7 +132,7 @@ fn a_prefix_is_malformed_at_a_port_that_does_not_support_it() {
     }
 }
 
-/// PCIe Base 7.5.3.16: the egress port records the error, and a read is answered.
+/// PCIe Base 7.5.3.16: the egress port records the error, and a read receives a completion.
 #[test]
 fn a_port_that_blocks_prefixes_ends_the_packet_and_logs_its_prefix() {
     let machine = Machine {
@@ -167,7 +167,7 @@ fn a_process_without_a_page_table_and_an_address_without_a_page_are_faults() {
     }
 }
 
-/// Two processes of a device use the same page: each has entries of its own in the IOTLB, and the function itself has others.
+/// Two processes of a device use the same page. Each process has its own entries in the IOTLB, and requests without a process have other entries.
 #[test]
 fn the_entries_of_a_process_serve_no_other() {
     let flow = |lines: &str, start: u32| {
@@ -200,7 +200,8 @@ fn the_entries_of_a_process_serve_no_other() {
     assert_eq!(walks(&["pasid = 7\n", "", "pasid = 5\n"]), 3);
 }
 
-/// The IOMMU makes a physical address of the process's: the packet goes on without the prefix, also to another device.
+/// The IOMMU translates the address of the process to a physical address. The packet continues without the prefix, also if its target is another
+/// device.
 #[test]
 fn a_host_passes_requests_between_its_ports_without_their_prefixes() {
     let machine = Machine {
@@ -220,7 +221,7 @@ fn a_host_passes_requests_between_its_ports_without_their_prefixes() {
     assert_eq!((up.len(), down.len()), (16, 8));
     assert!(up.iter().all(|line| line["pasid"] == 5));
     assert!(down.iter().all(|line| line["pasid"].is_null()));
-    // Below one switch the prefix stays.
+    // Between two devices below one switch, the packet keeps its prefix.
     let (result, lines) = trace(&MACHINE.text().replace("to = \"h\"", "to = \"e\""));
     result.all_intact();
     assert!(

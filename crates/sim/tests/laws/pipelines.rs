@@ -2,7 +2,7 @@
 
 use crate::fixture::*;
 
-/// A host and a device `a` with the settings `device`, on a link with `link`, and a flow.
+/// A scenario with a host, a device `a` with the keys `device`, a link with the keys `link`, and a flow.
 fn pair(link: &str, host: &str, device: &str, flow: &str) -> String {
     format!(
         "[links]\n{link}\n{HOST}port_latency = \"0 ns\"\n{host}[devices.a]\nupstream = \"h0\"\n{device}\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\n{flow}\n"
@@ -12,7 +12,7 @@ fn pair(link: &str, host: &str, device: &str, flow: &str) -> String {
 const READ: &str = "direction = \"read\"\ncount = 1\nrequest_size = \"64 B\"\nstart = \"10 us\"";
 const WRITES: &str = "count = 500\nrequest_size = \"128 B\"";
 
-/// How much later the completion of one read is there with a receive pipeline of `symbols` cycles of the symbol clock and `ns`.
+/// The additional latency of a read, in ns, with a receive pipeline of `symbols` cycles of the symbol clock and `ns` nanoseconds.
 fn delay(link: &str, symbols: u32, ns: u32) -> f64 {
     let with = |symbols: u32, ns: u32| {
         let device =
@@ -61,7 +61,7 @@ fn credit_crosses_the_pipelines_twice() {
 
 #[test]
 fn an_ack_crosses_the_pipelines_twice() {
-    // Packets of 148 bytes, four of which fit into the replay buffer.
+    // The packets have 148 bytes, so four packets fit into the replay buffer.
     let buffer = "max_payload_supported = \"128 B\"\nreplay_buffer = \"600 B\"\n";
     let with = |transmit: u32, receive: u32| {
         let pipelines =

@@ -1,4 +1,4 @@
-//! What a right scenario becomes: ports, buses, addresses, payload sizes and flows.
+//! The plan that is made from a correct scenario: ports, buses, addresses, payload sizes and flows.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ fn node<'p>(plan: &'p Plan, name: &str) -> &'p NodePlan {
     plan.nodes.iter().find(|node| node.name == name).unwrap()
 }
 
-/// Two boards of two below one host.
+/// A scenario with two boards below one host, each with two devices.
 const BOARDS: &str = r#"
 [links]
 generation = 2
@@ -278,7 +278,7 @@ fn five_hundred_and_twelve_devices_are_planned() {
     assert_eq!((plan.nodes.len(), plan.flows().count()), (532, 512));
 }
 
-/// Devices `count` below each of four hosts, behind three levels of switches.
+/// A scenario with `count` devices below each of four hosts, behind three levels of switches.
 fn deep(count: usize) -> String {
     let mut text = String::new();
     for host in 0..4 {

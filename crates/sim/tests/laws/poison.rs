@@ -1,4 +1,4 @@
-//! Data that goes bad on its way or in a memory, and completers that abort: nobody uses the data, and everybody who should says so.
+//! Data that becomes poisoned in transit or in a memory, and completers that abort: the data is not used, and the errors are reported.
 
 use device::sg_dma::registers::{Status, Unit, offset};
 use nvme::registers::{CSTS, FATAL};
@@ -14,7 +14,7 @@ use crate::fixture::{Ask, HOST};
 const POISONED: u32 = 1 << 12;
 const ABORTED: u32 = 1 << 15;
 
-/// A device below a switch below a host, a flow of 16 KiB, and an incident at 1 us.
+/// A scenario with a device below a switch below a host, a flow of 16 KiB, and an incident at 1 us.
 fn fabric(device: &str, flow: &str, incident: &str) -> String {
     format!(
         "[links]\nlanes = 1\n{HOST}error_reporting = true\n[switches.s]\nupstream = \"h0\"\n[devices.d]\nupstream = \"s\"\n{device}[[flows]]\nid = \"f\"\nsize = \"16 KiB\"\n{flow}[[incidents]]\nat = \"1 us\"\n{incident}"
@@ -26,7 +26,7 @@ fn read(node: &str, place: FunctionPlace, register: u16, simulation: &Simulation
     functions.space(place).read(register)
 }
 
-/// The bytes of a flow that are missing; all others must have arrived, and be right.
+/// The number of bytes of a flow that are missing. Asserts that all other bytes have arrived and are right.
 fn missing(result: &RunResult, size: u64) -> u64 {
     let flow = result.flow("f");
     assert!(flow.completed && !flow.wrong);
@@ -52,7 +52,7 @@ fn poisoned_completions_pass_the_switch_and_their_data_is_missing_at_the_reader(
         "h0",
         "served ERR_NONFATAL of 03:00.0, Poisoned TLP Received",
     );
-    // Detected Parity Error, which the service of errors leaves.
+    // Detected Parity Error is set, because the error handler does not clear it.
     for node in ["s", "d"] {
         assert_eq!(
             read(node, FunctionPlace::Own, COMMAND, &simulation) >> 31,
@@ -72,7 +72,7 @@ fn a_poisoned_write_poisons_memory_until_it_is_written_again() {
     let back = result.flow("back");
     assert_eq!(back.missing.len(), 1);
     let ranges = [&result.flow("f").missing, &back.missing].map(|one| one[0]);
-    // Completions may be larger than the write was.
+    // The completions may be larger than the poisoned write, so more bytes of the read may be missing.
     assert!(ranges[1].0 <= ranges[0].0 && ranges[1].0 + ranges[1].1 >= ranges[0].0 + ranges[0].1);
     assert!(result.flow("again").intact && result.flow("healed").bytes == 16 << 10);
     assert_eq!(
@@ -107,20 +107,21 @@ fn a_completer_abort_ends_the_request_and_is_recorded_by_both() {
     assert_eq!(missing(&result, 16 << 10), 1 << 10);
     assert_eq!(result.flow("f").missing, [(12 << 10, 1 << 10)]);
     assert_eq!(result.errors("d", "completer abort"), 16);
-    // Signaled Target Abort of the completer, Received Target Abort of the requester.
+    // The completer sets Signaled Target Abort, and the requester sets Received Target Abort.
     let [signaled, received] =
         ["d", "h0"].map(|node| read(node, FunctionPlace::Own, COMMAND, &simulation));
     assert_eq!((signaled >> 27 & 1, received >> 28 & 1), (1, 1));
     let found = incident(&result, "d", "Completer Abort");
     assert_eq!((found.severity, found.count), (Some("correctable"), 16));
-    // An advisory error, whose mask is set: the completion has told the requester.
+    // The error is an advisory error and is masked, because the completion reports the error to the requester.
     assert_eq!(
         read("d", FunctionPlace::Own, UNCORRECTABLE_STATUS, &simulation) & ABORTED,
         0
     );
 }
 
-/// A coherent host with an accelerator and a DMA engine, 8 poisoned bytes in a buffer of a line, and accesses to it: who, with which keys.
+/// Runs a scenario with a coherent host, an accelerator, a DMA engine, and a buffer of one line. `accesses` has the requester and the keys of each
+/// access to the buffer; `more` may poison 8 bytes of the line.
 fn poisoned_line(accesses: &[(&str, &str)], more: &str) -> Simulation {
     let mut text = host(1);
     text += "[devices.d]\nupstream = \"h0\"\n[buffers.b]\nhost = \"h0\"\nsize = \"64 B\"\n[buffers.c]\nhost = \"h0\"\nsize = \"8 KiB\"\n";
@@ -145,7 +146,7 @@ fn a_line_that_is_read_with_poison_is_poisoned_in_every_cache_and_in_memory_afte
     let evicts = "buffer = \"c\"\ncount = 200\nsize = \"64 B\"\nstart = \"5 us\"";
     for evicts in [None, Some(("card0", evicts))] {
         let mut accesses = vec![
-            // The first word of the line, which is good; the accelerator then has all of the line, and writes it back.
+            // The accelerator writes the first word of the line, which is not poisoned. It then holds the whole line, and later writes the line back.
             (
                 "card0",
                 "kind = \"write\"\ncount = 1\nsize = \"8 B\"\norder = \"local\"",
@@ -191,7 +192,8 @@ fn an_atomic_operation_on_a_poisoned_word_is_not_executed_wherever_the_line_is()
             "kind = \"write\"\ncount = 1\nsize = \"8 B\"\norder = \"local\"\nstart = \"{start} us\""
         )
     };
-    // At home, in the accelerator that has written the line, at home again while a core has it, and in that core.
+    // The atomic operations are executed at four places: at the home agent, in the accelerator that has written the line, at the home agent while a
+    // core has the line, and in the core.
     let keys = [
         atomic(1),
         write(10),
@@ -228,7 +230,7 @@ fn poisoned_data_of_a_device_poisons_a_line_that_a_cache_holds() {
     }
 }
 
-/// A register of 32 bits of the device `d`.
+/// Reads a register of 32 bits of the device `d`.
 fn register(simulation: &mut Simulation, bar: usize, at: u64) -> u32 {
     let mut nodes = simulation.plan().nodes.iter();
     let device = nodes.find(|node| node.name == "d").expect("a device");
@@ -248,7 +250,7 @@ fn an_engine_executes_no_descriptor_that_it_has_read_with_poison() {
     let mut simulation = ended(&text.replace("[[incidents]]", &format!("{other}[[incidents]]")));
     let result = simulation.result();
     let flow = result.flow("f");
-    // The call returns by the interrupt, with nothing moved; STATUS of the unit says so.
+    // The call returns after the interrupt without transferred bytes, and STATUS of the unit reports the failure.
     assert!(
         flow.bytes == 0 && flow.returned_ns.is_some() && !flow.completed,
         "{flow:?}"
@@ -257,7 +259,7 @@ fn an_engine_executes_no_descriptor_that_it_has_read_with_poison() {
     let status = register(&mut simulation, 2, status);
     assert_eq!(status, Status::Failed as u32);
     incident(&result, "d", "Poisoned TLP Received");
-    // The other unit works.
+    // The other unit of the engine still works.
     assert!(result.flow("other").completed && result.flow("other").intact);
 }
 

@@ -1,10 +1,10 @@
-//! Rates that the protocol decides.
+//! Rates that follow from the protocol.
 
 use std::fmt::Write;
 
 use crate::fixture::*;
 
-/// `n` devices below one switch that all write to memory as fast as they can.
+/// A scenario with `n` devices below one switch, which all write to memory as fast as possible.
 fn contenders(n: usize, links: &str, extra: &str) -> String {
     let mut text = format!(
         "[links]\n{links}\n[measure]\nfrom = \"60 us\"\nuntil = \"360 us\"\n[hosts.h0]\nmemory_bandwidth = \"100 GB/s\"\n[switches.s]\nupstream = \"h0\"\n"
@@ -32,7 +32,7 @@ fn flows_that_saturate_one_uplink_have_equal_shares() {
         for rate in rates {
             close(rate, sum / n as f64, 1.0);
         }
-        // 128 of 148 bytes of 2 GB/s, less ordered sets (4 of 1359 symbols) and DLLPs.
+        // The link carries 2 GB/s, and 128 of the 148 bytes of a packet are payload. Ordered sets (4 of 1359 symbols) and DLLPs reduce the rate.
         close(sum, 2e9 * 128.0 / 148.0 * (1.0 - 4.0 / 1359.0), 1.0);
     }
 }
@@ -89,7 +89,7 @@ fn a_device_near_the_root_does_not_starve_those_behind_a_switch() {
         duration = "400 us"
     "#;
     let result = run(text).all_intact();
-    // Turns are taken among ports: half for the near one, a quarter for each far one.
+    // The ports take turns, so the near device gets half of the rate and each far device gets a quarter.
     let sum: f64 = result.flows.iter().map(steady).sum();
     close(steady(result.flow("near")), sum / 2.0, 1.0);
     close(steady(result.flow("far0")), sum / 4.0, 1.0);
@@ -105,7 +105,7 @@ fn reads(tags: u32) -> f64 {
 
 #[test]
 fn with_one_tag_a_read_waits_for_the_one_before() {
-    // A read takes 337 ns (see the latencies), and the next begins at the next symbol.
+    // A read takes 337 ns (see the tests of latency), and the next read begins at the next symbol.
     close(reads(1), 64.0 / 338e-9, 1.0);
 }
 
@@ -158,7 +158,7 @@ fn the_datapath_of_a_device_sets_the_rate_where_it_is_slower_than_the_wire() {
         count = 2000
         request_size = "128 B"
     "#;
-    // 140 bytes of packet in beats of 16 are 9 cycles of 4 ns, and one idle.
+    // A packet of 140 bytes occupies 9 beats of 16 bytes, each in a cycle of 4 ns, and one more cycle is idle.
     close(rate(run(text).all_intact().flow("f")), 128.0 / 40e-9, 0.5);
 }
 
@@ -258,8 +258,8 @@ fn a_flow_alone_on_its_way_costs_headers_framing_and_ordered_sets_alone() {
         let text = format!(
             "[links]\ngeneration = {generation}\nlanes = {lanes}\n[measure]\nfrom = \"50 us\"\nuntil = \"1050 us\"\n[hosts.h0]\nmemory_bandwidth = \"100 GB/s\"\n[switches.s]\nupstream = \"h0\"\nskip_position = 0.5\n[devices.a]\nupstream = \"s\"\nskip_position = 0.5\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\nduration = \"1100 us\"\nrequest_size = \"{payload} B\"\n"
         );
-        // Four symbols of 1359; or of 373 blocks of 16 symbols one, and what is left of a block behind the last packet, which has
-        // the token of half a symbol in the end: half a block in the mean.
+        // At generation 2, ordered sets occupy four of 1359 symbols. At generation 3, an ordered set occupies one of 373 blocks of 16 symbols. Before
+        // it, the rest of the block after the last packet is not used, and the block ends with a token of half a symbol: half a block on average.
         let (wire, kept) = if generation == 2 {
             (0.5 * f64::from(lanes) * 1e9, 1.0 - 4.0 / 1359.0)
         } else {
@@ -309,7 +309,7 @@ fn traffic_the_other_way_costs_its_acknowledgements_and_credit() {
     };
     let ((alone, few), (together, many)) = (one_way(false), one_way(true));
     assert!(many > 50 * few, "{few} {many}");
-    // No more is lost than the bytes of the DLLPs.
+    // The flow loses about as many bytes as the DLLPs have.
     let lost = (alone - together) * 300e-6 * 148.0 / 128.0;
     assert!(
         lost > 0.5 * many as f64 && lost < 1.2 * many as f64,
@@ -324,7 +324,7 @@ fn a_core_stores_at_most_the_lines_of_its_write_combining_buffers_in_the_time_to
             "[links]\ngeneration = 5\nlanes = 16\n[hosts.h]\nlatency = \"400 ns\"\nport_latency = \"0 ns\"\nwrite_combining_buffers = {buffers}\n[devices.d]\nupstream = \"h\"\nbar = \"1 MiB\"\n[measure]\nfrom = \"5 us\"\nuntil = \"25 us\"\n[[flows]]\nfrom = \"h\"\nto = \"d\"\nrequest_size = \"64 B\"\nsize = \"1 MiB\"\n",
         );
         let result = run(&text).all_intact();
-        // A line of 64 bytes with a header of 12, sequence number, LCRC and framing token.
+        // A packet has a line of 64 bytes, a header of 12 bytes, a sequence number, an LCRC and a framing token.
         let on_wire = 84.0 / (2.0 * 32.0 * 128.0 / 130.0);
         let expected = f64::from(buffers) * 64e9 / (400.0 + on_wire);
         let moved = steady(&result.flows[0]);

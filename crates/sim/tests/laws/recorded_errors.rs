@@ -1,11 +1,11 @@
-//! Errors where hardware records them: Advanced Error Reporting, Device Status, Status (PCIe Base 6.2).
+//! Errors that are recorded in registers: Advanced Error Reporting, Device Status, Status (PCIe Base 6.2).
 
 use transaction::FunctionPlace;
 
 use crate::fixture::*;
 use crate::registers::PAIR;
 
-/// Bits of Device Status, above Device Control.
+/// The error bits of Device Status, which is in the upper half of the dword of Device Control.
 fn device_status(simulation: &sim::Simulation, name: &str, place: FunctionPlace) -> u32 {
     let functions = simulation.functions(name).expect("a node");
     functions
@@ -24,7 +24,7 @@ fn errors(simulation: &sim::Simulation, name: &str, place: FunctionPlace) -> [u3
 #[test]
 fn an_unsupported_write_is_recorded_with_its_header_where_it_ended() {
     let mut simulation = simulation(PAIR);
-    // Within the window of the switch, beyond the BARs.
+    // The address is within the window of the switch, but not in a BAR.
     simulation
         .write("h0", 0xc000_0000 + (1 << 19), vec![0; 4])
         .expect("the host can ask");
@@ -66,7 +66,7 @@ fn who_asked_in_vain_has_received_a_master_abort() {
         assert!(simulation.read_back(who, nobody, 4, &mut || true).is_err());
         assert_eq!(status(&mut simulation), 1);
     }
-    // A configuration request is that of the root port that it goes out of: Secondary Status.
+    // The requester of a configuration request is the root port that sends it, so its Secondary Status records the error.
     let root_port = "00:01.0".parse().expect("a function");
     assert_eq!(
         simulation.config_read("h0", root_port, 0x1e, 2, &mut || true),
@@ -94,7 +94,7 @@ fn a_packet_that_is_too_large_is_recorded_as_malformed_and_fatal() {
     assert_eq!(device_status(&simulation, "b", FunctionPlace::Own), 0b0100);
 }
 
-/// The bus numbers of the port above `a` are changed, so that its completions no longer find the way.
+/// The bus numbers of the port above `a` are changed, so that completions for `a` are not routed to `a`.
 #[test]
 fn a_completion_that_does_not_come_is_recorded_by_the_requester() {
     let text = PAIR.replace("[devices.a]", "[devices.a]\ncompletion_timeout = \"50 us\"");

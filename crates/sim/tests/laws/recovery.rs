@@ -1,4 +1,4 @@
-//! Drivers that are notified of a reset of their device: they set it up again, and move once more what was lost.
+//! Drivers that are notified of a reset of their device: they set up the device again, and repeat the transfers that were lost.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -7,7 +7,7 @@ use sim::result::RunResult;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A device of a model below a switch, resets of it at these times, and flows.
+/// A scenario with a device below a switch, resets of the device at these times in ns, and flows.
 fn machine(device: &str, resets: &[u32], keys: &str, flows: &str) -> String {
     let incident = |at: &u32| {
         format!(
@@ -28,7 +28,7 @@ fn both() -> String {
     flow("w", "") + &flow("r", "direction = \"read\"")
 }
 
-/// Runs to the end, which leaves no packet behind.
+/// Runs to the end, and asserts that no packet remains.
 fn ended(text: &str) -> RunResult {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true), "{text}");
@@ -94,7 +94,7 @@ fn a_drive_moves_only_the_commands_again_that_a_reset_has_lost() {
     let result = moved(&[middle as u32]);
     assert!(result.flow("w").intact && result.flow("w").restarts == 1);
     let again = sent(&result) - sent(&whole);
-    // Three commands at most were in progress, and each has a completion entry and an interrupt.
+    // At most three commands were in progress. Each command also has a completion entry and an interrupt.
     assert!(again <= 3 * (4096 + 64), "{again}");
 }
 

@@ -1,4 +1,4 @@
-//! Packets that end before their target: who answers, and what the result says.
+//! Packets that end before their target: the component that answers, and the errors in the result.
 
 use crate::fixture::*;
 
@@ -50,7 +50,7 @@ fn the_host_itself_is_told_when_nobody_owns_an_address() {
     }
 }
 
-/// Each refusal takes time, so that a host that does not stop comes to the end of its time.
+/// Each refusal takes simulated time, so that a host that continues to send reaches the end of its duration.
 #[test]
 fn a_host_that_asks_nobody_for_a_while_comes_to_an_end() {
     for latency in ["150 ns", "0 ns"] {
@@ -65,7 +65,7 @@ fn a_host_that_asks_nobody_for_a_while_comes_to_an_end() {
 
 #[test]
 fn a_hole_in_the_window_of_a_switch_is_nobodys() {
-    // The window is 1 MiB at least, the BAR of the only device below 4 KiB.
+    // The window of the switch has at least 1 MiB, but the only device below has a BAR of 4 KiB.
     for direction in ["write", "read"] {
         let text = format!(
             "[hosts.h0]\n[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\nbar = \"4 KiB\"\n[devices.b]\nupstream = \"h0\"\n[[flows]]\nid = \"f\"\nfrom = \"b\"\nto = \"0xc0002000\"\ndirection = \"{direction}\"\ncount = 7\nrequest_size = \"64 B\"\n"
@@ -127,7 +127,7 @@ fn a_forbidden_peer_does_not_forbid_the_host() {
     run(text).all_intact();
 }
 
-/// A max payload size below the size at the other end of the link.
+/// The keys of a port whose max payload size is smaller than the size at the other end of the link.
 const SMALLER: &str = "max_payload = \"128 B\"\nmax_payload_mismatch = true";
 
 #[test]
@@ -170,7 +170,7 @@ fn a_write_larger_than_a_switchs_max_payload_ends_there() {
     assert!(result.flow("small").intact);
 }
 
-/// PCIe Base 2.2.2: the rule holds for every TLP with data, completions among them.
+/// PCIe Base 2.2.2: the limit applies to every TLP with data, also to completions.
 #[test]
 fn a_completion_larger_than_the_requesters_max_payload_is_malformed() {
     let flow = "to = \"h0\"\ndirection = \"read\"\ncount = 4\nrequest_size = \"512 B\"";
@@ -181,7 +181,7 @@ fn a_completion_larger_than_the_requesters_max_payload_is_malformed() {
 
 #[test]
 fn the_timers_of_a_link_follow_its_own_two_ends() {
-    // A port left at a smaller size talks to one at a larger: nothing is replayed.
+    // A port with a smaller max payload size is connected to a port with a larger size. No packet is replayed.
     let flow = "to = \"h0\"\nsize = \"256 KiB\"\nrequest_size = \"128 B\"";
     let result = run_to_rest(&pair("", SMALLER, "", flow));
     assert!(result.links.iter().all(|link| link.replays == 0));

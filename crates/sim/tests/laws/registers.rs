@@ -1,4 +1,4 @@
-//! What registers change in a running fabric, and how they are reached.
+//! The effects of registers in a running fabric, and the accesses to registers.
 
 use protocol::FunctionId;
 
@@ -6,7 +6,7 @@ use crate::fixture::*;
 
 pub const PAIR: &str = "[hosts.h0]\n[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\n[devices.b]\nupstream = \"s\"\n";
 
-/// Command, and what Memory Space Enable and Bus Master Enable are in it.
+/// The offset and size of the Command register, and its bits Memory Space Enable and Bus Master Enable.
 const COMMAND: (u64, u64) = (4, 2);
 const MEMORY: u32 = 2;
 const MASTER: u32 = 4;
@@ -57,7 +57,7 @@ fn a_device_that_is_no_bus_master_holds_its_requests() {
     );
 }
 
-/// Device Control and Device Control 2, and the bits in them that enable wider tags.
+/// The offset and size of Device Control and Device Control 2, and their bits that enable wider tags.
 const DEVICE_CONTROL: (u64, u64) = (0x78, 2);
 const DEVICE_CONTROL_2: (u64, u64) = (0x98, 2);
 const EXTENDED_TAGS: u32 = 1 << 8;
@@ -108,12 +108,12 @@ fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
         .expect("a host");
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
-    // Configuration requests go on.
+    // The device still answers configuration requests.
     let id = simulation.config_read("h0", B, 0, 4, &mut || true);
     assert_eq!(id, Ok(0x9038_10ee));
 }
 
-/// Memory Limit and Memory Base, and a value that lets nothing through.
+/// The offset and size of Memory Base and Memory Limit, and a value of them for an empty window.
 const WINDOW: (u64, u64) = (0x20, 4);
 const CLOSED: u32 = 0x0000_fff0;
 
@@ -130,7 +130,7 @@ fn a_switch_lets_down_what_is_in_the_window_of_its_upstream_port() {
     let read = simulation.read_back("h0", bar, 4, &mut || true);
     assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(bar)));
     assert_eq!(simulation.result().errors("s", "unsupported request"), 1);
-    // Peers reach each other below it.
+    // The devices below the switch can still access each other.
     assert!(simulation.read_back("a", bar, 4, &mut || true).is_ok());
 }
 
@@ -193,7 +193,7 @@ fn windows_of_one_port_may_lie_within_each_other() {
 
 #[test]
 fn a_port_that_is_no_bus_master_forwards_no_requests_up() {
-    // The root port, the switch's upstream port, and the port above a.
+    // The ports are the root port, the switch's upstream port, and the port above `a`.
     for (port, place) in [("00:01.0", "h0"), ("01:00.0", "s"), ("02:00.0", "s")] {
         let mut simulation = simulation(PAIR);
         let port = port.parse().expect("a function");
@@ -203,7 +203,7 @@ fn a_port_that_is_no_bus_master_forwards_no_requests_up() {
         let read = simulation.read_back("a", 0x1000, 4, &mut || true);
         assert_eq!(read, Err(sim::AccessError::UnsupportedRequest(0x1000)));
         assert_eq!(simulation.result().errors(place, "unsupported request"), 1);
-        // Completions of what is read from above pass.
+        // Completions of reads by the host still pass.
         let bar = simulation.plan().nodes[2].bars[0]
             .expect("a has a BAR")
             .base;
@@ -277,7 +277,7 @@ fn a_completion_that_comes_too_late_answers_no_later_configuration_request() {
     assert_eq!(late, 3);
 }
 
-/// Beside a flow that keeps the fabric busy, so that something happens before a late answer.
+/// A flow keeps the fabric busy, so that there are events before the late completion.
 #[test]
 fn an_access_that_was_left_answers_no_later_one() {
     let text = "[hosts.h0]\n[devices.a]\nupstream = { to = \"h0\", delay = \"1 ms\" }\n[devices.b]\nupstream = \"h0\"\n[[flows]]\nfrom = \"b\"\nto = \"h0\"\nduration = \"100 ms\"\n";
@@ -314,7 +314,7 @@ fn an_access_names_a_host_and_a_register() {
     );
 }
 
-/// Data Link Feature Capabilities and Status of an endpoint below a host.
+/// The registers Data Link Feature Capabilities and Status of an endpoint below a host.
 fn data_link_features(generation: u32, host: &str, device: &str) -> Option<[u32; 2]> {
     let text = format!(
         "[links]\ngeneration = {generation}\n[hosts.h0]\n{host}[devices.a]\nupstream = \"h0\"\n{device}"

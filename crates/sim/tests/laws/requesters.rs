@@ -1,4 +1,4 @@
-//! Limits of an engine's requests besides the link: tags, the completion buffer, and the engine itself.
+//! Limits of an engine's requests in addition to the link: tags, the completion buffer, and the engine itself.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use sim::result::RunResult;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A device `a` at a fast link to a memory that is far away, with a flow.
+/// A scenario with a device `a` on a fast link, a memory with a long latency, and a flow.
 fn machine(device: &str, flow: &str) -> String {
     format!(
         "[links]\ngeneration = 4\nlanes = 16\n{}[devices.a]\nupstream = \"h0\"\n{device}\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\n{flow}\n",
@@ -92,7 +92,7 @@ fn a_round_trip_takes_the_latency_of_its_request_each_time() {
     };
     let ((time, trip), (longer, staged)) = (round(""), round("request_latency = \"500 ns\""));
     close(staged - trip, 500.0, 0.2);
-    // The clock begins with the first bit on the wire, after the first latency.
+    // The rate is measured from the first bit on the wire, which is sent after the first latency.
     close(longer - time, 99.0 * 500.0, 0.2);
 }
 
@@ -104,7 +104,7 @@ fn a_request_that_is_collected_takes_longer_and_leaves_the_rate_as_it_is() {
         let one = flow.replace("count = 200", "count = 1");
         let longer = latency(&machine(with, &one)) - latency(&machine("", &one));
         close(longer, 4096.0 / 2.0, 0.2);
-        // The end of the last read is later; everything before overlaps.
+        // Only the end of the last read is later, because the times of earlier reads overlap.
         close(
             rate_of(with, &flow),
             rate_of("", &flow),
@@ -118,7 +118,7 @@ fn an_engine_may_need_a_time_from_one_request_to_the_next() {
     let device = "virtual_functions = 1\nrequest_interval = \"100 ns\"";
     let writes = "count = 400\nrequest_size = \"128 B\"";
     close(rate_of(device, writes), 128.0 / 100e-9, 0.5);
-    // The functions of the device have one engine.
+    // The functions of the device share one engine.
     let two = machine(device, writes)
         + "[[flows]]\nid = \"g\"\nfrom = \"a\"\nto = \"h0\"\nfunction = 1\ncount = 400\nrequest_size = \"128 B\"\n";
     let result = run(&two).all_intact();
@@ -129,14 +129,14 @@ fn an_engine_may_need_a_time_from_one_request_to_the_next() {
     );
 }
 
-/// The most bytes of reads that were requested and not yet completed at one time.
+/// The maximum number of bytes that reads had requested and that had not yet arrived.
 fn most_outstanding(lines: &[Value]) -> u64 {
     let (mut missing, mut most) = (BTreeMap::new(), 0);
     for (place, line) in lines.iter().enumerate() {
         let tag = &line["tag"];
         let left = match line["tlp"].as_str() {
             Some("MRd") => line["length"].as_u64(),
-            // The next completion of the same request says what was left after this one.
+            // The byte count of the next completion of the same request is the number of bytes that remain after this completion.
             Some("CplD") => {
                 let later = lines[place + 1..].iter().find(|later| later["tag"] == *tag);
                 Some(
@@ -156,7 +156,7 @@ fn most_outstanding(lines: &[Value]) -> u64 {
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// The bytes that are requested and have not come never exceed the buffer, whatever else limits the reads.
+    /// The bytes that are requested and have not yet arrived never exceed the completion buffer, with all other limits of the reads.
     #[test]
     fn outstanding_bytes_fit_into_the_completion_buffer(
         buffer in 128_u64..6000,

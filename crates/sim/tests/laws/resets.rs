@@ -1,4 +1,4 @@
-//! Resets of functions in the middle of their work: what they forget, and who notices.
+//! Resets of functions while they work: the state that the functions lose, and the effects on other components.
 
 use kernel::Span;
 use proptest::option;
@@ -10,7 +10,7 @@ use protocol::register::{BUS_MASTER, COMMAND, DEVICE_CAPABILITIES, DEVICE_CONTRO
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A host with two DMA engines below a switch, of which `a` is reset at 5 us.
+/// A scenario with a host and two DMA engines below a switch. The engine `a` is reset at 5 us.
 fn machine(keys: &str, incident: &str, flows: &str) -> String {
     format!(
         r#"{HOST}
@@ -31,7 +31,7 @@ wait = "200 us"
     )
 }
 
-/// A flow of 256 KiB, which takes longer than until the reset.
+/// A flow of 256 KiB, which has not ended when the reset occurs.
 fn flow(id: &str, from: &str, direction: &str, more: &str) -> String {
     format!(
         "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"h0\"\nsize = \"256 KiB\"\ndirection = \"{direction}\"\n{more}\n"
@@ -82,7 +82,7 @@ fn a_reset_returns_the_registers_of_its_function_but_not_those_of_its_link() {
     };
     assert_eq!(read(DEVICE_CAPABILITIES) >> 28 & 1, 1);
     assert_eq!(read(COMMAND) & BUS_MASTER, 0);
-    // Max_Payload_Size stays, and Max_Read_Request_Size does not; Initiate Function Level Reset reads as 0.
+    // Max_Payload_Size keeps its value, Max_Read_Request_Size has its reset value, and Initiate Function Level Reset reads as 0.
     assert_eq!(read(DEVICE_CONTROL) & 0xf0e0, 0x2020);
     let functions = simulation.functions("a").expect("a device");
     let space = functions.space(transaction::FunctionPlace::Own);
@@ -124,7 +124,7 @@ fn the_reset_of_a_physical_function_ends_its_virtual_functions() {
 
 #[test]
 fn a_function_that_its_host_sets_up_again_works_as_before() {
-    // Functions 1 and 2 of the device, 1 and 20 with ARI, and 1 and 20 on the next bus.
+    // The cases are functions 1 and 2, functions 1 and 20 with ARI, and functions 1 and 20 with function 20 on the next bus.
     for (last, switch) in [(2, ""), (20, ""), (20, "ari_forwarding = false")] {
         is_set_up_again(last, switch);
     }
@@ -147,7 +147,7 @@ fn is_set_up_again(last: u32, switch: &str) {
         let flow = result.flow(id);
         assert!(flow.completed && flow.intact, "{flow:?}");
     }
-    // Every register is as firmware left it, but for errors.
+    // Every register has the value that firmware has written, except for error registers.
     let (now, planned) = (
         simulation.functions("a").expect("a device"),
         &simulation.plan().nodes[2],
@@ -160,7 +160,7 @@ fn is_set_up_again(last: u32, switch: &str) {
     }
 }
 
-/// A device of a model below a switch, or what it needs besides, with work that lasts longer than until the reset.
+/// The sections for a device of each model below a switch and for the nodes that it needs, with work that has not ended when the reset occurs.
 const DEVICES: [&str; 9] = [
     "[devices.d]\nupstream = \"s\"\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\nsize = \"256 KiB\"\ndirection = \"both\"\n",
     "[devices.d]\nupstream = \"s\"\nvirtual_functions = 1\nmsix_vectors = 2\nmsix_bar = 4\n[[flows]]\nfrom = \"d\"\nto = \"h0\"\nsize = \"128 KiB\"\ndirection = \"read\"\nfunction = 1\n[[flows]]\nfrom = \"h0\"\nto = \"d\"\nsize = \"16 KiB\"\ndirection = \"write\"\n",
@@ -176,8 +176,8 @@ const DEVICES: [&str; 9] = [
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// A device of any model is reset at any time, perhaps again while it is in reset, before it, or after its host has set it up; or its
-    /// link fails. The fabric may have bit errors.
+    /// A device of any model is reset at any time. A second reset may occur before the first, during it, or after the host has set up the device
+    /// again. The link of the device may fail, and the fabric may have bit errors.
     #[test]
     fn resets_of_any_device_at_any_time_end_and_lose_nothing_of_others(
         device in select(&DEVICES[..]),
@@ -209,13 +209,13 @@ proptest! {
             prop_assert!(flow.completed && flow.intact, "{flow:?}");
         }
         prop_assert!(result.incidents.iter().any(|one| one.what == "Function Level Reset") || fails_at.is_some());
-        // A byte that is missing or wrong is reported: its flow is not intact, and something was lost or forgotten.
+        // If a byte of a flow is missing or wrong, the flow is not complete or an error is reported.
         for flow in &result.flows {
             prop_assert!(flow.intact || !flow.completed || !result.errors.is_empty(), "{flow:?}");
         }
         let rest = simulation.now() + Span::from_us(200);
         simulation.run_until(rest, &mut || true);
-        // Without Bus Master Enable, a router and a nic keep what others have sent to them.
+        // Without Bus Master Enable, a router or a NIC keeps the packets that other nodes have sent to it.
         let keeps = ["\"router\"", "\"nic\""].iter().any(|model| device.contains(model));
         prop_assert!(keeps || simulation.packets_in_use() == 0);
     }

@@ -1,4 +1,4 @@
-//! Links that go through Recovery: with other rates and widths, on a request of software, and under load (PCIe Base 4.2.6.4, 7.5.3.7).
+//! Links that enter Recovery: changes of rate and width, retraining by software, and retraining under load (PCIe Base 4.2.6.4, 7.5.3.7).
 
 use kernel::{Span, Time};
 use proptest::collection::vec;
@@ -14,7 +14,7 @@ use transaction::FunctionPlace;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A host with a DMA engine below a switch, both links of 16 GT/s and 16 lanes.
+/// A scenario with a host and a DMA engine below a switch. Both links have 16 GT/s and 16 lanes.
 fn machine(incidents: &str, flows: &str) -> String {
     format!(
         "[links]\ngeneration = 4\nlanes = 16\n{HOST}[switches.s]\nupstream = \"h0\"\n[devices.d]\nupstream = \"s\"\n{incidents}{flows}"
@@ -31,7 +31,7 @@ fn flow(direction: &str) -> String {
     )
 }
 
-/// Rate and width in Link Status of the function at `place`, and Link Training and Link Bandwidth Management Status.
+/// The rate, the width, Link Training and Link Bandwidth Management Status in the Link Status register of the function at `place`.
 fn status(
     simulation: &sim::Simulation,
     node: &str,
@@ -61,7 +61,7 @@ fn a_link_that_degrades_goes_on_with_fewer_lanes_and_loses_nothing() {
         &(flow("read") + &flow("write")),
     );
     let mut simulation = simulation(&text);
-    // All links are up within the first microsecond, from which the times of incidents count.
+    // All links are up within the first microsecond. The times of incidents are counted from then.
     let [before, degraded, restored] = [19, 26, 86].map(|us| Time::ZERO + Span::from_us(us));
     simulation.run_until(before, &mut || true);
     assert_eq!(status(&simulation, "s", ABOVE), (4, 16, false, false));
@@ -140,7 +140,8 @@ fn software_retrains_a_link_and_finds_it_in_link_status() {
     }
 }
 
-/// PCIe Base 7.5.3.7, 7.5.3.8: the port interrupts when its link has another width, and once more only when software has cleared the status.
+/// PCIe Base 7.5.3.7, 7.5.3.8: the port interrupts when the width of its link changes, and interrupts again only after software has cleared the
+/// status.
 #[test]
 fn a_port_interrupts_for_the_bandwidth_of_its_link_where_that_is_enabled() {
     let what = "link bandwidth notification";
@@ -185,7 +186,7 @@ fn a_target_link_speed_holds_from_the_next_retraining_on() {
     };
     retrain(2, 2);
     retrain(3, 3);
-    // Numbers that are no rate of the port leave the rate to it.
+    // If the Target Link Speed is not a rate of the port, the port selects the rate.
     retrain(7, 4);
     retrain(1, 1);
     retrain(0, 4);
@@ -206,7 +207,7 @@ fn link_training_is_set_while_a_link_is_in_recovery() {
     simulation.result().all_intact();
 }
 
-/// Something that makes a link go through Recovery: the node below it, the time, and what happens.
+/// A random incident that sends a link into Recovery: the node below the link, the time, and the kind of the incident.
 fn anything() -> impl Strategy<Value = String> {
     let what = prop_oneof![
         2 => select(vec![1, 2, 4]).prop_map(|lanes| ("degrade", format!("lanes = {lanes}"))),
@@ -224,7 +225,7 @@ fn anything() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(cases(24))]
 
-    /// Recovery loses nothing, whatever rate and width it begins and ends with, and wherever and how often it happens.
+    /// Recovery loses no packet, for all rates and widths before and after it, at all links and any number of times.
     #[test]
     fn whatever_retrains_nothing_is_lost(
         incidents in vec(anything(), 1..12),

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A host of two sockets with one device of each kind that has something behind BAR 0.
+/// A host with two sockets, and devices whose BAR 0 has memory, registers or FIFOs.
 const MACHINE: &str = r#"
 [hosts.h]
 memory = "128 KiB"
@@ -51,7 +51,7 @@ fn flow(id: &str, keys: &str) -> String {
     format!("[[flows]]\nid = \"{id}\"\nsize = \"8 KiB\"\n{keys}\n")
 }
 
-/// Whether the bytes that flow `r` reads are compared, beside another flow `w`. No byte is wrong.
+/// Whether the bytes that flow `r` reads are compared if another flow `w` runs. Asserts that no byte is wrong.
 fn is_compared(machine: &str, r: &str, w: &str) -> bool {
     let result = run(&format!("{machine}{}{}", flow("r", r), flow("w", w))).all_intact();
     result.flow("r").compared
@@ -199,7 +199,7 @@ fn what_nobody_has_filled_is_not_compared() {
     assert!(read("direction = \"both\"\nread_after_write = true"));
 }
 
-/// The keys of a flow of [`MACHINE`].
+/// The keys of a random flow in [`MACHINE`].
 fn any_flow() -> impl Strategy<Value = String> {
     let from = prop::sample::select(vec!["a", "b", "h"]);
     let to = prop::sample::select(vec!["a", "b", "h", "card", "drive", "fifo", "0x3000"]);
@@ -208,8 +208,7 @@ fn any_flow() -> impl Strategy<Value = String> {
     (from, to, direction, offset, 0_u32..4, any::<bool>(), 0_u32..4).prop_filter_map(
         "a flow has two ends",
         |(from, to, direction, offset, function, again, socket)| {
-            // A write that no driver takes from the FIFO stays on its way.
-            // A host makes no requests to its own memory.
+            // A write to the FIFO does not end, because no driver reads the FIFO. A host makes no requests to its own memory.
             let is_stuck = to == "fifo" && direction != "read" || from == "h" && to == "0x3000";
             if from == to || is_stuck {
                 return None;
@@ -238,7 +237,7 @@ fn any_flow() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(cases(100))]
 
-    /// Without a fault no flow ends with wrong bytes, whatever regions flows share, and whatever is behind these regions.
+    /// Without a fault, no flow ends with wrong bytes, for all regions that flows share and all kinds of memory behind the regions.
     #[test]
     fn without_a_fault_no_byte_is_wrong(flows in prop::collection::vec(any_flow(), 1..5)) {
         let text = format!("{MACHINE}[[flows]]\n{}", flows.join("[[flows]]\n"));

@@ -1,4 +1,4 @@
-//! Scatter/gather engines and their driver: what a system call does to the fabric, and what a program finds in the registers.
+//! Scatter/gather engines and their driver: the traffic of a system call, and the registers that a program reads.
 
 use device::sg_dma::registers::{Descriptor, Status, Unit, offset};
 use kernel::{Span, Time};
@@ -7,7 +7,7 @@ use sim::{Simulation, workload::flow::TransferPlan};
 
 use crate::fixture::*;
 
-/// A host whose software costs known times, and two engines below a switch.
+/// A scenario with a host whose software takes fixed times, and two engines below a switch.
 fn machine(engine: &str, flows: &str) -> String {
     format!(
         r#"{HOST}
@@ -53,7 +53,7 @@ fn bar(simulation: &Simulation, name: &str, number: usize) -> u64 {
     bars[number].expect("the BAR is there").base
 }
 
-/// A register of a unit of `e`, read across the fabric.
+/// Reads a register of a unit of `e` over the fabric.
 fn register(simulation: &mut Simulation, unit: Unit, register: u64) -> u32 {
     let at = bar(simulation, "e", 2) + unit.base() + register;
     let bytes = simulation
@@ -74,7 +74,7 @@ fn pass(simulation: &mut Simulation, us: u64) {
     simulation.run_until(until, &mut || true);
 }
 
-/// Has `unit` of `e` work through `list`, as a driver of one's own would.
+/// Writes `list` to `unit` of `e`, starts the unit in the same way as a driver, and waits.
 fn work_through(simulation: &mut Simulation, unit: Unit, list: &[Descriptor]) {
     let at = bar(simulation, "e", 2) + unit.list();
     let bytes = list.iter().flat_map(|one| one.emit()).collect();
@@ -122,10 +122,11 @@ fn a_call_is_the_costs_of_its_software_and_the_time_of_the_fabric() {
     let flow = costs.flow("f");
     let (called, returned) = (flow.called_ns.unwrap(), flow.returned_ns.unwrap());
     let (first, last) = (flow.sent_first_ns.unwrap(), flow.sent_last_ns.unwrap());
-    // The call; two descriptors of two stores, LENGTH, PAYLOAD and START.
+    // The time before the first packet is the time of the system call, of two descriptors of two stores each, and of the stores to LENGTH, PAYLOAD
+    // and START.
     let before = 1000.0 + 7.0 * 100.0;
     assert!(first - called > before && first - called < before + 600.0);
-    // The interrupt's way up, then its handling.
+    // The interrupt takes its path to the host, and is then handled.
     assert!(returned - last > 5000.0 && returned - last < 5600.0);
 }
 
@@ -197,7 +198,7 @@ fn no_more_is_asked_for_than_the_fifo_has_room_for() {
         )
     };
     let (one, many) = (rate_of("4 KiB"), rate_of("64 KiB"));
-    // One request of 4 KiB: its completions on the wire, and a round trip in which nothing comes.
+    // With one request of 4 KiB, the wire is busy with its completions and then idle for a round trip.
     assert!(one < 0.85 * many, "{one} {many}");
     close(many, 2e9 * 128.0 / 152.0, 4.0);
 }
@@ -230,7 +231,7 @@ fn what_comes_by_the_fifos_is_what_goes() {
 
 #[test]
 fn data_that_comes_long_before_the_list_is_dropped_and_the_list_arrives() {
-    // `e` must pass the data of `p` on to memory, and gets its list of descriptors too late.
+    // `e` must forward the data of `p` to memory, but receives its list of descriptors too late.
     let flows = |start: &str| {
         let size = "size = \"64 KiB\"";
         [
@@ -301,7 +302,7 @@ fn a_program_finds_the_end_of_a_transfer_in_the_registers() {
     work_through(&mut simulation, Unit::Write, &list);
     let status = register(&mut simulation, Unit::Write, offset::STATUS);
     assert_eq!(status, Status::Done as u32);
-    // 34 packets; the 64-bit datapath takes 18 cycles for one of 128 bytes, and one is idle.
+    // The transfer has 34 packets. A packet of 128 bytes takes 18 cycles of the 64-bit datapath, and one more cycle is idle.
     let cycles = register(&mut simulation, Unit::Write, offset::TIMER);
     assert!((32 * 19..38 * 19).contains(&cycles), "{cycles}");
     let memory = |at, len| simulation.memory("h0", at, len).expect("memory");
@@ -358,7 +359,7 @@ fn register_reads_are_answered_before_data_that_waits() {
     let status = register(&mut simulation, Unit::Write, offset::STATUS);
     assert_eq!(status, Status::Running as u32);
     let busy = simulation.now().since(begin);
-    // What was handed over before, eight packets and the one on the wire, and no more.
+    // The answer waits only for packets that the engine has already queued: eight packets and the packet on the wire.
     let most = idle + Span::from_ns(10 * 80);
     assert!(busy < most, "{busy:?} {idle:?}");
 }
@@ -411,7 +412,7 @@ fn a_round_trip_between_engines_is_that_of_the_packets() {
     let text = format!(
         "{HOST}max_payload_supported = \"128 B\"\n[links]\ngeneration = 2\nlanes = 4\n[switches.s]\nupstream = \"h0\"\n[devices.e]\nupstream = \"s\"\n[devices.p]\nmodel = \"reflector\"\nupstream = \"s\"\n[[flows]]\nid = \"f\"\nfrom = \"e\"\nto = \"p\"\ndirection = \"round-trip\"\ncount = 1\nrequest_size = \"8 B\"\n"
     );
-    // Give or take the cycle in which they begin, and the UpdateFC that goes before the answer or not.
+    // The latencies may differ by the cycle in which the requests begin, and by an UpdateFC that may precede the answer.
     close(engines, latency(&text), 1.5);
 }
 

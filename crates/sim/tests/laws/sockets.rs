@@ -1,7 +1,7 @@
-//! Hosts of several sockets, worked out by hand.
+//! Hosts with several sockets. The expected results are calculated by hand.
 //!
-//! Links are Gen2 x4, as for the latencies without load. A hop takes 40 ns and two bytes a nanosecond. Of 1 MiB of memory, the
-//! first 512 KiB are in socket 0.
+//! Links are Gen2 x4, as in the tests of latency. A hop between sockets takes 40 ns and carries two bytes a nanosecond. Of 1 MiB of memory, the first
+//! 512 KiB are in socket 0.
 
 use std::fmt::Write;
 
@@ -15,15 +15,15 @@ const SOCKETS: &str =
 const HOP: f64 = 40.0;
 const NS_PER_BYTE: f64 = 0.5;
 
-/// Header of a packet below 4 GiB.
+/// The size of the header of a packet with an address below 4 GiB.
 const HEADER: f64 = 12.0;
 
-/// A device at a socket.
+/// The section of a device at a socket.
 fn device(name: &str, socket: u32) -> String {
     format!("[devices.{name}]\nupstream = {{ to = \"h0\", socket = {socket} }}\n")
 }
 
-/// A flow of one request, and what else there is to say of it.
+/// A flow of one request with the further keys `more`.
 fn one(id: &str, from: &str, to: &str, more: &str) -> String {
     format!(
         "[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"{to}\"\ncount = 1\nstart = \"10 us\"\n{more}\n"
@@ -33,8 +33,7 @@ fn one(id: &str, from: &str, to: &str, more: &str) -> String {
 const IN_THE_FIRST: &str = "offset = \"0 KiB\"\nrequest_size = \"128 B\"";
 const IN_THE_SECOND: &str = "offset = \"512 KiB\"\nrequest_size = \"128 B\"";
 
-/// How much longer the flow takes when the device at root port 0 is in socket `a`, and that at root port 1 in socket `b`,
-/// than where all is in one socket.
+/// The additional latency of the flow if device `a` is at socket `a` and device `b` is at socket `b`, compared with a host with one socket.
 fn later(a: u32, b: u32, flow: &str) -> f64 {
     let with = |sockets: &str, a, b| {
         let (a, b) = (device("a", a), device("b", b));
@@ -122,7 +121,7 @@ fn an_interrupt_goes_to_the_first_socket() {
     ns(later(1, 0, &message), HOP + (HEADER + 4.0) * NS_PER_BYTE);
 }
 
-/// Latencies, in nanoseconds, of flow `g` that begins 200 ns after flow `f`, both from `a` in socket 0, where a hop takes 5 us.
+/// The latencies in nanoseconds of flow `f` and of flow `g`, which begins 200 ns later. A hop between sockets takes 5 us.
 fn behind(f: &str, g: &str) -> (f64, f64) {
     let devices = device("a", 0) + &device("b", 0) + &device("c", 1);
     let sockets = SOCKETS.replace("40 ns", "5 us");
@@ -153,7 +152,7 @@ fn what_comes_after_a_write_is_not_there_before_it_whatever_the_socket() {
         let (f, g) = behind(&remote, &g);
         assert!(f > 5000.0 && g + 200.0 >= f, "{f} {g}");
     }
-    // The CPU's, too: it stores to memory only what is true of the devices.
+    // Stores of the CPU also keep their order: a store to a near device does not arrive before an earlier store to a far device.
     let (f, g) = (
         one("f", "h0", "c", "request_size = \"64 B\""),
         one("g", "h0", "b", "request_size = \"64 B\""),
@@ -172,7 +171,7 @@ fn a_write_does_not_wait_for_a_read_of_another_socket() {
     assert!(f > 10_000.0 && g < 300.0, "{f} {g}");
 }
 
-/// Devices `d0`, `d1` ... at those sockets, and flows `f0`, `f1` ... between them or to the memory, as fast as they can.
+/// The rates of flows `f0`, `f1` ... from devices `d0`, `d1` ... at these sockets to other devices or to the memory, as fast as possible.
 fn rates(host: &str, sockets: &[u32], flows: &[(usize, &str, &str)]) -> Vec<f64> {
     let mut text = format!(
         "[links]\ngeneration = 3\nlanes = 8\n[measure]\nfrom = \"60 us\"\nuntil = \"260 us\"\n[hosts.h0]\nmemory = \"1 MiB\"\n{host}\n"
@@ -193,7 +192,7 @@ fn rates(host: &str, sockets: &[u32], flows: &[(usize, &str, &str)]) -> Vec<f64>
 
 const SLOW: &str = "sockets = 3\nsocket_bandwidth = \"1.4 GB/s\"\nmemory_bandwidth = \"100 GB/s\"";
 
-/// 128 of 140 bytes.
+/// The payload rate of a connection with 1.4 GB/s: 128 of the 140 bytes of a packet are payload.
 const PAYLOAD: f64 = 1.28e9;
 
 #[test]
@@ -255,13 +254,13 @@ fn a_write_holds_its_buffer_until_it_is_across() {
         "{LINKS}[hosts.h0]\nsockets = 2\nsocket_bandwidth = \"100 MB/s\"\nposted_headers = 4\n{a}{b}[[flows]]\nfrom = \"a\"\nto = \"b\"\ncount = 100\nrequest_size = \"128 B\"\n"
     );
     let result = run(&text).all_intact();
-    // 96 packets have to wait until one has left: 1.4 us each, of which 74 ns are its own on the wire.
+    // 96 packets wait until an earlier packet has left. A packet leaves every 1.4 us, and its own transmission takes 74 ns of this time.
     let stall = result.link("h0-a", "up").credit_stall_ns;
     close(stall, 96.0 * (1400.0 - 74.0), 3.0);
 }
 
-/// The host has room for two writes and returns their credits when both have left. The first goes to a memory that is busy for long, the
-/// second to one that is not, and the third needs the room of both.
+/// The host has buffer space for two writes, and returns their credits after both have left. The first write is for a memory that is busy for a long
+/// time, the second is for an idle memory, and the third needs the space of both.
 #[test]
 fn a_write_to_a_quick_memory_leaves_its_buffer_after_one_to_a_slow_memory() {
     let devices = device("a", 0) + &device("b", 1);
@@ -286,7 +285,7 @@ fn a_write_to_a_quick_memory_leaves_its_buffer_after_one_to_a_slow_memory() {
 fn every_byte_of_a_flow_over_all_shares_arrives() {
     let device = device("a", 1);
     for direction in ["write", "read", "both"] {
-        // Shares of three pages, and one of what is left.
+        // Three sockets have three pages each, and the fourth socket has the remaining memory.
         let text = format!(
             "{LINKS}[hosts.h0]\nmemory = \"41 KiB\"\nsockets = 4\n{device}[[flows]]\nfrom = \"a\"\nto = \"h0\"\noffset = \"100 B\"\nsize = \"41000 B\"\ndirection = \"{direction}\"\n"
         );

@@ -6,7 +6,7 @@ use proptest::sample::select;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A write from a host to another by routers.
+/// A scenario in which a host writes to another host through routers.
 const ROUTERS: &str = "[hosts.h]\n[hosts.g]\n[devices.d]\nmodel = \"router\"\nupstream = \"h\"\n[devices.e]\nmodel = \"router\"\nupstream = \"g\"\n\
     [[fibres]]\nfrom = \"d\"\nto = \"e\"\n[[flows]]\nfrom = \"h\"\nto = \"g\"\nsize = \"64 KiB\"\n";
 
@@ -127,7 +127,8 @@ fn every_incident_that_sets_a_device_up_again_logs_it() {
     assert!(was_logged(&result, "nothing to set up"));
 }
 
-/// A device of each model, and what it needs besides. `KEYS` stands for its keys, `ABOVE` for the node above it.
+/// The sections for a device of each model and for the nodes that it needs. `KEYS` is a placeholder for keys of the device, and `ABOVE` for the node
+/// above it.
 const DEVICES: [&str; 10] = [
     "[devices.d]\nKEYS[[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"64 KiB\"\ndirection = \"both\"\n[[flows]]\nfrom = \"h\"\nto = \"d\"\nsize = \"8 KiB\"\n",
     "[devices.d]\nKEYSvirtual_functions = 1\nmsix_vectors = 2\nmsix_bar = 4\n[[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"64 KiB\"\ndirection = \"read\"\nfunction = 1\n",
@@ -160,7 +161,7 @@ const INCIDENTS: [&str; 15] = [
     "poison\"\ncount = \"3",
 ];
 
-/// The shortest and the longest time from one incident to the next, in nanoseconds: within a transfer, within a reset, and after it.
+/// The shortest and the longest time between two incidents, in nanoseconds: within a transfer, within a reset, and after a reset.
 const PAUSES: [(u32, u32); 3] = [(0, 40_000), (0, 3_000_000), (0, 120_000_000)];
 
 const SERVICES: [&str; 5] = [
@@ -174,7 +175,7 @@ const SERVICES: [&str; 5] = [
 #[derive(Clone, Debug)]
 struct Pair {
     device: &'static str,
-    /// The incidents, each with the time since the one before it, and whether it is at the far end of a network.
+    /// The incidents, each with the time since the previous incident, and with a flag for the far end of a network.
     incidents: [(&'static str, u32, bool); 2],
     services: Vec<&'static str>,
     is_switched: bool,
@@ -218,9 +219,10 @@ fn pair() -> impl Strategy<Value = Pair> {
 }
 
 impl Pair {
-    /// The scenario, and the time of its last incident in nanoseconds.
+    /// The text of the scenario, and the time of its last incident in nanoseconds.
     fn text(&self) -> (String, u32) {
-        // At high bit error rates, a faster or wider link would have more errors a second, and the test would only take more time.
+        // At high bit error rates, the link is slow and narrow, because a faster or wider link would have more errors per second and the test would
+        // take longer.
         let is_wrecked = ["1e-5", "1e-4"].contains(&self.rate);
         let (generation, lanes) = if is_wrecked { (1, 1) } else { self.link };
         let services = self.services.concat();
@@ -262,7 +264,7 @@ impl Pair {
                 what if what.contains("drivers") && !has_driver => "function-level-reset",
                 what => what,
             };
-            // A node is taken out once, and put in once.
+            // Each node is removed at most once, and inserted at most once.
             let is_removed = &mut removed[usize::from(is_far)];
             let what = match (what, *is_removed) {
                 ("surprise-removal", true) => "insertion",
@@ -279,9 +281,9 @@ impl Pair {
     }
 }
 
-/// The most events after the last incident: for each packet that is made after it, and for each link and fibre while the run waits. A
-/// packet crosses at most three links and a fibre, and has some ten events on each; where links have errors, the same again for each
-/// replay and each Recovery. A link with errors updates its credit each 30 us while a program waits, for a second at most.
+/// The maximum number of events after the last incident: for each packet that is made after the incident, and for each link and fibre while the run
+/// waits. A packet crosses at most three links and a fibre, and has about ten events on each. On links with errors, each replay and each Recovery has
+/// the same number of events again. A link with errors updates its credit each 30 us while a program waits, which takes at most a second.
 const EVENTS_OF_PACKET: u64 = 1_000;
 const EVENTS_OF_WAITING: u64 = 10_000_000;
 
@@ -306,7 +308,7 @@ proptest! {
         prop_assert!(has_ended, "{} events for {} packets\n{text}", simulation.events() - events, simulation.packets_made() - made);
         prop_assert!(simulation.events() <= most(&simulation));
         let result = simulation.result();
-        // Programs of incidents end, whatever happens to devices and links.
+        // The programs of incidents end, independent of the state of devices and links.
         let of_incidents = result.standstill.iter().filter(|line| line.starts_with("incident-"));
         prop_assert_eq!(of_incidents.count(), 0, "{:?}\n{}", result.standstill, text);
     }

@@ -1,4 +1,4 @@
-//! Devices that are commanded, around a switch or a root complex.
+//! Test devices around a switch or a root complex, which send packets on command.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,11 +20,11 @@ use protocol::{
 };
 use transaction::{Functions, Marks, PageSize, PortFunction};
 
-/// A device that sends on command, and keeps what it receives until a command to free it.
+/// A device that sends packets on command, and keeps each packet that it receives until a command frees the packet.
 pub struct Stub {
     link: LinkEnd,
     pub held: VecDeque<Charge>,
-    /// Numbers of the packets that came.
+    /// The numbers of the packets that have arrived.
     pub given: Vec<u64>,
 }
 
@@ -102,18 +102,18 @@ impl Stub {
     }
 }
 
-/// What stands between the stubs.
+/// The component between the stubs.
 enum Middle {
     Switch(Box<Switch>),
     Root(Box<Host>),
 }
 
-/// Stubs around a switch or a root complex; stub `n` is component `n`, the middle the last one.
+/// Stubs around a switch or a root complex. Stub `n` is component `n`, and the switch or root complex is the last component.
 pub struct Star {
     pub stubs: Vec<Stub>,
     middle: Middle,
     world: World<Pcie>,
-    /// Who sent each packet, and its header.
+    /// For each packet, the stub that sent it and its header.
     pub headers: Vec<(usize, Header)>,
 }
 
@@ -137,20 +137,20 @@ fn end(
     LinkEnd::new(config, port)
 }
 
-/// The BAR and bus of stub `n`.
+/// The first address of the BAR of a stub.
 const fn base(stub: usize) -> u64 {
     0xc000_0000 + ((stub as u64) << 20)
 }
 
-/// Beyond every BAR and all memory.
+/// An address outside of all BARs and of the memory.
 const NOWHERE: u64 = 0xe000_0000;
 
-/// Stub 0 is on bus 4, above a switch with bus 5.
+/// The ID of a stub. Stub 0 is on bus 4, above a switch with bus 5.
 const fn function(stub: usize) -> FunctionId {
     FunctionId::new(stub as u8 * 2 + 4, 0, 0)
 }
 
-/// The functions of the middle, set up as firmware would; stub `n` is below the port with that number.
+/// The functions of the switch or root complex, set up in the same way as by firmware. Stub `n` is below the port with this number.
 fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
     let identity = Identity {
         vendor: 0x1b36,
@@ -210,7 +210,7 @@ fn functions(kind: Kind, stubs: Range<usize>) -> Functions {
     Functions::switch(upstream, ports)
 }
 
-/// A window that ends before it begins.
+/// The value for an empty window, whose limit is below its base.
 const CLOSED: u32 = 0x0000_fff0;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -218,9 +218,9 @@ pub enum Kind {
     CutThrough,
     StoreAndForward,
     Root,
-    /// A root complex of two sockets, with the stubs at both in turn.
+    /// A root complex with two sockets. The stubs are connected to the two sockets in turn.
     Sockets,
-    /// A root complex that translates addresses and forgets their translations soon.
+    /// A root complex that translates addresses, and soon invalidates its translations.
     Translating,
 }
 
@@ -229,7 +229,7 @@ impl Kind {
         matches!(self, Kind::Root | Kind::Sockets | Kind::Translating)
     }
 
-    /// A hop slower than the links, so that packets wait for it.
+    /// The parameters of a root complex. The connection of its sockets is slower than the links, so that packets wait for it.
     fn root_parameters(self) -> RootComplexParameters {
         RootComplexParameters {
             sockets: if self == Kind::Sockets { 2 } else { 1 },
@@ -239,7 +239,7 @@ impl Kind {
         }
     }
 
-    /// A translation agent that knows the pages of `stubs` alone, in which half of the requests wait for a walk.
+    /// The configuration of a translation agent that maps only the pages of `stubs`. Half of the requests wait for a walk.
     fn translation(self, stubs: Range<usize>) -> Option<TranslationConfig> {
         let parameters = IommuParameters {
             iotlb_entries: 2,
@@ -267,12 +267,12 @@ impl Kind {
 }
 
 impl Star {
-    /// `stubs` devices; `inner` describes the ports of the middle, `outer` the ports of the stubs.
+    /// Creates a star with `stubs` stubs. `inner` describes the ports of the component in the middle, and `outer` describes the ports of the stubs.
     pub fn new(kind: Kind, stubs: usize, inner: &PortParameters, outer: &PortParameters) -> Self {
         Self::with_errors(kind, stubs, inner, outer, 0.0, 1)
     }
 
-    /// The same, on wires on which each bit is wrong at `rate`.
+    /// Creates a star in the same way as [`Self::new`], with the bit error rate `rate` on all wires.
     pub fn with_errors(
         kind: Kind,
         stubs: usize,
@@ -374,7 +374,7 @@ impl Star {
         self.send_marked(from, to, (class, len), Marked::default());
     }
 
-    /// As [`Self::send`], with the function, the traffic class and the attributes of `marked`.
+    /// Makes stub `from` send a packet to stub `to`, with the function, the traffic class and the attributes of `marked`.
     pub fn send_marked(
         &mut self,
         from: usize,
@@ -408,7 +408,7 @@ impl Star {
         self.stubs[from].send(header, number, &mut self.world.effects(id));
     }
 
-    /// Makes stub `from` send a packet to an address of nobody.
+    /// Makes stub `from` send a packet to an address that belongs to no component.
     pub fn send_nowhere(&mut self, from: usize, class: Class) {
         let number = self.headers.len() as u64;
         let header = match class {
@@ -426,7 +426,7 @@ impl Star {
         self.stubs[stub].free(class, &mut self.world.effects(id));
     }
 
-    /// Frees everything until every packet has arrived or none has for long.
+    /// Frees all packets that arrive, until no packet has arrived for a long time.
     pub fn drain(&mut self) {
         let mut quiet = 0;
         while quiet < 10 {
@@ -445,12 +445,12 @@ impl Star {
         }
     }
 
-    /// How many packets have arrived.
+    /// The number of packets that have arrived.
     pub fn arrived(&self) -> usize {
         self.stubs.iter().map(|stub| stub.given.len()).sum()
     }
 
-    /// Packets that anyone holds.
+    /// The number of packets that are in use.
     pub fn packets_in_use(&self) -> usize {
         self.world.store.in_use()
     }
@@ -474,7 +474,7 @@ pub fn buffers(headers: [u32; 3], data: u64) -> PortParameters {
     }
 }
 
-/// Everything that queues.
+/// All kinds of components that queue packets.
 pub const KINDS: [Kind; 5] = [
     Kind::CutThrough,
     Kind::StoreAndForward,

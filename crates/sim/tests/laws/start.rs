@@ -1,8 +1,8 @@
-//! Flows begin when every link is up, and not later.
+//! Flows begin as soon as every link is up.
 
 use crate::fixture::*;
 
-/// When the first bit of a flow takes the wire between a host and a device.
+/// The time in ns at which the first bit of a flow is sent on the wire between a host and a device.
 fn first_bit(generation: u8, lanes: u8, link: &str) -> f64 {
     let text = format!(
         "[links]\ngeneration = {generation}\nlanes = {lanes}\n{link}[hosts.h0]\n[devices.a]\nupstream = \"h0\"\n\
@@ -14,7 +14,7 @@ fn first_bit(generation: u8, lanes: u8, link: &str) -> f64 {
 
 #[test]
 fn a_link_alone_starts_as_soon_as_its_credits_are_exchanged() {
-    // Two rounds of three InitFC packets each way, of 8 bytes; then the next multiple of 260 ns.
+    // Each direction carries two rounds of three InitFC packets of 8 bytes. The flow then begins at the next multiple of 260 ns.
     for (generation, byte_ns) in [(1, 4.0), (2, 2.0), (3, 1.016), (4, 0.508), (5, 0.254)] {
         for lanes in [1, 4, 16] {
             let exchanged = 2.0 * 2.0 * 3.0 * 8.0 * byte_ns / f64::from(lanes);

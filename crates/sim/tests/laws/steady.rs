@@ -1,11 +1,11 @@
-//! A run in the steady state goes on until the rate of each workload is known, whatever the amounts of the workloads are.
+//! A run that measures the steady state continues until the rate of each workload is known, for all amounts of the workloads.
 
 use sim::result::{RunResult, SteadyState};
 
 use crate::bad_input::refusal;
 use crate::fixture::*;
 
-/// A card and a drive below one switch, whose amounts take very different times, and a card that reads.
+/// A scenario with a card and a drive below one switch, whose amounts take very different times, and a device that reads.
 fn mixed(measure: &str) -> String {
     format!(
         r#"
@@ -119,7 +119,7 @@ fn the_steady_state_is_the_same_on_several_threads() {
     assert_eq!(rates(&simulation.result()), rates(&run(&text)));
 }
 
-/// Asserts that a workload that is no flow has a steady rate, known to 5 %, and returns it.
+/// Asserts that a workload other than a flow has a steady rate that is known to 5 %, and returns the rate.
 fn steady_rate(state: Option<&SteadyState>) -> f64 {
     let state = state.expect("its rate is known");
     assert!(
@@ -175,7 +175,7 @@ fn accesses_and_work_under_locks_go_on_until_their_rates_are_known() {
         let transactions = &result.transactions[0];
         let bytes = steady_rate(accesses.steady.as_ref());
         assert_eq!(accesses.bytes_per_second, Some(bytes));
-        // A core waits for 300 ns after each access, which ends before the next one begins.
+        // A core waits for 300 ns after the end of each access before it begins the next.
         let one = 2.0 * accesses.size as f64 / 300e-9;
         assert!(bytes < one && bytes > 0.3 * one, "{bytes}");
         assert!(steady_rate(locks.steady.as_ref()) < 2.0 / 200e-9);
@@ -185,7 +185,7 @@ fn accesses_and_work_under_locks_go_on_until_their_rates_are_known() {
         assert!(transactions.completed && transactions.intact);
         assert!(!result.partial);
     }
-    // What is written as their amount makes no difference.
+    // The amounts in the scenario make no difference.
     assert_eq!(few.simulated_ns.to_bits(), many.simulated_ns.to_bits());
 }
 

@@ -1,4 +1,4 @@
-//! The width of tags: how many reads wait, which tags they have, and completers that repeat only eight bits (PCIe Base 2.2.6.2).
+//! The width of tags: the number of outstanding reads, their tags, and completers that return only eight bits of a tag (PCIe Base 2.2.6.2).
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use serde_json::Value;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// A device with `tags` tags that reads from a slow memory, and settings of the host, of the device and of another device.
+/// A scenario with a device with `tags` tags that reads from a slow memory. The host, the device and another device have further keys.
 fn reader(tags: u32, [host, device, other]: [&str; 3]) -> String {
     format!(
         "[links]\ngeneration = 4\nlanes = 4\n[hosts.h]\nmemory_read_latency = \"20 us\"\nmemory = \"1 MiB\"\nnonposted_headers = 1000\n{host}\n[switches.s]\nupstream = \"h\"\n[devices.d]\nupstream = \"s\"\ntags = {tags}\ncompletion_timeout = \"100 us\"\n{device}\n[devices.e]\nupstream = \"s\"\nbar = \"1 MiB\"\n{other}\n[[flows]]\nid = \"f\"\nfrom = \"d\"\nto = \"h\"\ndirection = \"read\"\nrequest_size = \"64 B\"\ncount = 1000\n"
     )
 }
 
-/// The most reads that waited at a time, and all their tags.
+/// The maximum number of reads that were outstanding at the same time, and all tags of the reads.
 fn outstanding(lines: &[Value]) -> (usize, BTreeSet<u64>) {
     let (mut open, mut most, mut tags) = (BTreeSet::new(), 0, BTreeSet::new());
     for line in lines

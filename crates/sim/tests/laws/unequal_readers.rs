@@ -2,8 +2,8 @@
 
 use crate::fixture::*;
 
-/// A device on a Gen1 x1 link and one on a Gen3 x8 link, below a switch on a Gen3 x8 link; `readers` of them read. The slow device requests
-/// 32 KiB at a time, twice what the receive buffer of the switch holds.
+/// A scenario with a slow device on a Gen1 x1 link and a fast device on a Gen3 x8 link, below a switch on a Gen3 x8 link. The devices in `readers`
+/// read. The slow device has 32 KiB of requests in flight, twice the size of the receive buffer of the switch.
 fn below_a_switch(switch: &str, readers: &[&str]) -> String {
     let device = |name: &str, link: &str, tags: u32| {
         format!("[devices.{name}]\nupstream = {{ to = \"s\"{link} }}\ntags = {tags}\n")
@@ -21,7 +21,7 @@ fn below_a_switch(switch: &str, readers: &[&str]) -> String {
         + &flows.concat()
 }
 
-/// The steady rate of each reader in bytes per second; a packet more or less of the slow device is 0.3 % of its rate.
+/// The steady rate of each reader in bytes per second. One packet more or less changes the rate of the slow device by 0.3 %.
 fn rates<const N: usize>(switch: &str, readers: [&str; N]) -> [f64; N] {
     let result = run(&below_a_switch(switch, &readers)).all_intact();
     readers.map(|id| steady(result.flow(id)))
@@ -29,7 +29,7 @@ fn rates<const N: usize>(switch: &str, readers: [&str; N]) -> [f64; N] {
 
 const BOTH: [&str; 2] = ["slow", "fast"];
 
-/// The max-min shares: what the slow link carries, and what the link that both share carries beside that.
+/// The max-min fair shares: the rate of the slow link, and the remaining rate of the link that both devices share.
 fn shares() -> [f64; 2] {
     let [[slow], [all]] = [rates("", ["slow"]), rates("", ["fast"])];
     [slow, all - slow]

@@ -1,4 +1,4 @@
-//! Virtual functions in a running fabric: who answers where, under whose control.
+//! Virtual functions in a running fabric: the functions that answer, and the registers that control them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -70,7 +70,7 @@ fn virtual_functions_answer_while_the_physical_function_lets_them() {
     let mut simulation = simulation(PAIR);
     let base = virtual_base(&simulation);
     assert!(read(&mut simulation, base).is_ok());
-    // Memory Space Enable of the physical function is not theirs.
+    // Memory Space Enable of the physical function has no effect on virtual functions.
     set(&mut simulation, 1, 0);
     assert!(read(&mut simulation, base).is_ok());
     let refused = Err(AccessError::UnsupportedRequest(base));
@@ -93,7 +93,7 @@ fn a_virtual_function_that_is_not_enabled_is_not_there() {
         let functions = 1..8;
         let is_there = |function: &u8| {
             let id = FunctionId::new(4, 0, *function);
-            // A virtual function has no vendor ID, but a class.
+            // A virtual function has no vendor ID, so the class code is read.
             let class = simulation.config_read("h0", id, 8, 4, &mut || true);
             class != Ok(u32::MAX)
         };
@@ -114,7 +114,7 @@ fn a_virtual_function_records_what_it_refuses() {
     set(&mut simulation, SYSTEM_PAGE_SIZE, 1 << 4);
     let base = base.next_multiple_of(64 << 10);
     set(&mut simulation, protocol::register::VF_BARS, base as u32);
-    // Beyond the BAR of the second one, within its page.
+    // The address is beyond the BAR of the second virtual function, but within its page.
     let beyond = base + (64 << 10) + SHARE;
     assert!(read(&mut simulation, beyond - 4).is_ok());
     simulation.write("h0", beyond, vec![1; 4]).expect("a host");
@@ -160,12 +160,12 @@ fn virtual_functions_that_are_ended_forget_their_work_and_others_take_their_plac
             "{flow:?}"
         );
     }
-    // What comes for the requests of functions that are gone is nobody's.
+    // Completions for requests of functions that no longer exist are unexpected.
     assert!(result.errors("b", "unexpected completion") > 0);
     assert_eq!(simulation.packets_in_use(), 0);
 }
 
-/// A host, a chain of switches, and at its end a device with virtual functions beside one without.
+/// A host and a chain of switches. At the end of the chain there are a device with virtual functions and a device without.
 #[derive(Clone, Debug)]
 struct Chain {
     /// Whether the host, and then each switch, supports ARI Forwarding.
@@ -233,7 +233,7 @@ impl Chain {
         text
     }
 
-    /// The ID of a function of the device, whose bus has this number.
+    /// The ID of a function of the device, which is on bus `bus`.
     fn id(&self, bus: u8, function: usize) -> FunctionId {
         let has_ari = self.ari.last() == Some(&true);
         let own = u16::from(bus) << 8;

@@ -2,7 +2,7 @@
 
 use crate::fixture::*;
 
-/// The share of the time of `flow` that it waited for `kind`, with the limit that is reported.
+/// The share of its time that `flow` waited for causes of the kind `kind`, and the kind of the limit that is reported.
 fn share(text: &str, flow: &str, kind: &str) -> (f64, String) {
     let mut simulation = simulation(text);
     simulation.watch_waits();
@@ -15,7 +15,7 @@ fn share(text: &str, flow: &str, kind: &str) -> (f64, String) {
     (shares.map(|share| share.share).sum(), limit.kind.to_owned())
 }
 
-/// A reader with two tags, beside a writer that runs all the time if it is `beside` it.
+/// A scenario with a reader with two tags. If `beside` is set, another device writes all the time.
 fn reader(start: &str, beside: bool) -> String {
     let other = "[devices.b]\nupstream = \"h0\"\n[[flows]]\nfrom = \"b\"\nto = \"h0\"\nduration = \"600 us\"\n";
     format!(
@@ -43,7 +43,7 @@ fn a_flow_behind_a_failed_link_waits_for_the_link() {
     assert_eq!(limit, "wire");
 }
 
-/// Devices `a` and `b` at the two sockets of a host, with a flow `near` from `a`, and `far` from `b`, each with its settings.
+/// A scenario with devices `a` and `b` at the two sockets of a host, a flow `near` from `a` and a flow `far` from `b`. Each flow has further keys.
 fn two_sockets(host: &str, near: &str, far: &str) -> String {
     let flow = |id: &str, from: &str, more: &str| {
         format!(
@@ -60,7 +60,7 @@ fn two_sockets(host: &str, near: &str, far: &str) -> String {
 #[test]
 fn a_flow_waits_for_no_connection_of_sockets_that_its_packets_do_not_cross() {
     let host = "socket_bandwidth = \"3 GB/s\"";
-    // Completions of `far` come from socket 0, writes go there.
+    // Completions of `far` come from socket 0, and writes of `far` are sent to socket 0.
     for (near, far, connection) in [
         ("socket = 0", "socket = 0\ndirection = \"read\"", "far"),
         ("socket = 0", "socket = 0", "far"),
@@ -97,7 +97,7 @@ fn a_flow_waits_for_no_memory_of_another_socket() {
     assert!(share(&text, "near", "memory").0 <= 0.0);
 }
 
-/// Round trips of a host over a slow link; a round trip takes 748 ns, its two packets 272 ns each.
+/// A scenario with round trips of a host over a slow link. A round trip takes 748 ns, of which each of its two packets occupies the wire for 272 ns.
 fn round_trips(interval: &str) -> String {
     format!(
         "{HOST}[devices.r]\nmodel = \"reflector\"\nupstream = {{ to = \"h0\", generation = 1, lanes = 1 }}\n[[flows]]\nid = \"rt\"\nfrom = \"h0\"\nto = \"r\"\ndirection = \"round-trip\"\ncount = 300\nrequest_size = \"48 B\"\ninterval = \"{interval}\"\n"
@@ -107,7 +107,7 @@ fn round_trips(interval: &str) -> String {
 #[test]
 fn a_round_trip_waits_for_the_wires_that_its_packet_is_on() {
     let (on_wire, limit) = share(&round_trips("0 ns"), "rt", "wire");
-    // A DLLP of 32 ns may be right behind each.
+    // A DLLP of 32 ns may follow each packet immediately.
     let range = 544.0 / 748.0 - 0.02..608.0 / 748.0 + 0.02;
     assert!(range.contains(&on_wire), "{on_wire}");
     assert_eq!(limit, "wire");
@@ -120,7 +120,8 @@ fn a_host_waits_for_the_interval_of_its_flow() {
     assert_eq!(limit, "datapath");
 }
 
-/// A reader with few tags below a switch, and a flow of writes to it, which together use its wire for four fifths of the time.
+/// A scenario with a reader with few tags below a switch, and a flow of writes to the reader. The flows together use the wire of the reader for four
+/// fifths of the time.
 fn card() -> String {
     format!(
         "[links]\ngeneration = 3\nlanes = 8\n{HOST}[switches.s]\nupstream = \"h0\"\n[devices.nic]\nupstream = {{ to = \"s\", lanes = 4 }}\n[devices.fpga]\nupstream = \"s\"\nbar = \"1 MiB\"\ntags = 4\n[[flows]]\nid = \"packets\"\nfrom = \"nic\"\nto = \"fpga\"\nsize = \"1 MiB\"\n[[flows]]\nid = \"tables\"\nfrom = \"fpga\"\nto = \"h0\"\ndirection = \"read\"\nsize = \"1 MiB\"\n"
@@ -129,7 +130,7 @@ fn card() -> String {
 
 #[test]
 fn a_packet_that_is_still_on_its_way_through_a_switch_waits_for_no_other() {
-    // Without the writes the reads are 0.3 % faster.
+    // Without the writes, the reads would be 0.3 % faster.
     let (others, limit) = share(&card(), "tables", "arbitration");
     assert!(others < 0.03, "{others}");
     assert_eq!(limit, "tags");

@@ -1,4 +1,4 @@
-//! Software that changes the virtual channels of a link under load, and sets them up again.
+//! Software that changes the virtual channels of a link under load, and then restores the setup.
 
 use kernel::{Span, Time};
 use protocol::{FunctionId, register};
@@ -10,14 +10,14 @@ use super::fault::{Fault, What};
 const VC0_CONTROL: u16 = register::CHANNEL_RESOURCES + 1;
 const VC1_CONTROL: u16 = VC0_CONTROL + register::RESOURCE_REGISTERS;
 
-/// A time at which no function is in reset and every link that comes up again has done so. Software sets up the channels once more then,
-/// because a function in reset does not take what it has written before.
+/// A time in ns at which no function is in reset any more and every link that recovers is up again. Software sets up the channels again at this time,
+/// because writes to a function in reset have no effect.
 const REST: u32 = 600_000;
 
 /// A write to a configuration space: its time in nanoseconds, the host, the function, the register and the value.
 type Write = (u32, &'static str, FunctionId, u16, u32);
 
-/// Makes the changes of all faults of this kind, in the order of their times.
+/// Makes the register writes of all faults of the kind `What::Channels`, in the order of their times.
 pub fn change(simulation: &mut Simulation, faults: &[Fault]) {
     let mut writes: Vec<Write> = Vec::new();
     for fault in faults {

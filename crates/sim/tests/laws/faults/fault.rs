@@ -1,4 +1,4 @@
-//! Faults of a fabric of [`super::machine`]: what goes wrong, where, and when.
+//! Faults of a fabric of [`super::machine`]: their kinds, places and times.
 
 use proptest::option;
 use proptest::prelude::*;
@@ -42,12 +42,12 @@ pub const CABLE: &str = "cable";
 
 const NETWORK: [&str; 7] = ["m", "o", "q", "r", "e", FIBRE, CABLE];
 
-/// Whether a place is there only with a network.
+/// Whether a place exists only in a fabric with a network.
 pub fn is_in_network(place: &str) -> bool {
     NETWORK.contains(&place)
 }
 
-/// Something that goes wrong at a node, at a time in nanoseconds.
+/// A fault at a node, at a time in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     pub what: What,
@@ -58,21 +58,21 @@ pub struct Fault {
 /// A kind of fault.
 #[derive(Clone, Copy, Debug)]
 pub enum What {
-    /// Bytes of a memory go bad: the first, and their number.
+    /// A range of bytes of a memory becomes poisoned: the first byte, and the number of bytes.
     Memory(u32, u32),
-    /// The data of so many next packets goes bad.
+    /// The data of the next packets becomes poisoned: the number of packets.
     Packets(u32),
-    /// Bytes of a device cannot be accessed any more: the first, and their number.
+    /// A range of bytes of a device becomes inaccessible: the first byte, and the number of bytes.
     Inaccessible(u32, u32),
-    /// A switch damages the data of so many packets behind the back of the LCRC.
+    /// A switch damages the data of this number of packets, which the LCRC does not detect.
     Damage(u32),
     /// The link above the node has bit errors.
     BitErrors,
-    /// The link above the node loses lanes and its higher rates, and has them again after this time.
+    /// The link above the node loses lanes and its higher rates, and recovers them after this time.
     Degrade(u32),
-    /// Software retrains the link above the node, at the lowest rate or not.
+    /// Software retrains the link above the node; if true, at the lowest rate.
     Retrain(bool),
-    /// The node is taken out, and perhaps put in again after this time.
+    /// The node is removed, and inserted again after this time if there is one.
     Removal(Option<u32>),
     /// Software sets Secondary Bus Reset of the port above the node.
     BusReset,
@@ -80,14 +80,14 @@ pub enum What {
     Containment,
     /// Software disables the link above the node, and enables it again after this time.
     Disable(u32),
-    /// The link above the node fails for good.
+    /// The link above the node fails permanently.
     Failure,
-    /// The host resets a function of the node, and notifies its driver or not.
+    /// The host resets a function of the node, and notifies the driver of the function if `tells` is set.
     FunctionReset { is_virtual: bool, tells: bool },
-    /// The attention button of the slot of the node is pressed, and perhaps again after this time.
+    /// The attention button of the slot of the node is pressed, and pressed again after this time if there is one.
     Button(Option<u32>),
-    /// Software maps these classes to VC1 at one end of the link above the node, the lower or the upper one, and enables the channel or not;
-    /// after this time it sets up the channels of both ends again.
+    /// Software maps these traffic classes to VC1 at the lower or upper end of the link above the node, and enables or disables the channel. After
+    /// `for_ns`, software sets up the channels of both ends again.
     Channels {
         is_lower: bool,
         classes: u8,
@@ -96,7 +96,7 @@ pub enum What {
     },
 }
 
-/// A kind of fault, and its name, which [`What::name`] gives.
+/// The names of the kinds of faults, which [`What::name`] returns.
 pub const NAMES: [&str; 15] = [
     "poisoned memory",
     "poisoned packets",
@@ -136,7 +136,7 @@ impl What {
         }]
     }
 
-    /// Kinds within the kind.
+    /// The names of the variants of the fault within its kind.
     pub fn variants(self) -> Vec<&'static str> {
         let (first, second) = match self {
             What::Removal(back) => (back.map(|_| "and insertion"), None),
@@ -154,7 +154,7 @@ impl What {
     /// The places where the fault can happen.
     fn places(self) -> Vec<&'static str> {
         let nodes = NODES.iter().map(|node| node.name);
-        // No software serves what is below an I/O port.
+        // No software manages the device below an I/O port.
         let served = nodes.clone().filter(|name| *name != "e");
         let devices = served.clone().filter(|name| !["s", "t"].contains(name));
         match self {
@@ -198,15 +198,15 @@ impl What {
     }
 }
 
-/// A fault as drawn: what, where among the places of its kind, and when.
+/// A fault as drawn at random: its kind, an index into the places of the kind, and its time in nanoseconds.
 pub type Drawn = (What, Index, u32);
 
 pub fn drawn() -> impl Strategy<Value = Drawn> {
     (What::any(), any::<Index>(), 0_u32..12_000)
 }
 
-/// A place and a time to which all faults move that can happen there, each with a time after it: for faults at one port at one time, and
-/// for faults while software sets up again what an earlier one has reset.
+/// A common place and a common time of the faults, with an additional time for each fault. Every fault that can happen at the place moves to the
+/// place. So several faults happen at one port at one time, or a fault happens while software restores what an earlier fault has reset.
 pub type Focus = Option<(Index, u32, Vec<u32>)>;
 
 pub fn focus() -> impl Strategy<Value = Focus> {
@@ -218,7 +218,7 @@ pub fn focus() -> impl Strategy<Value = Focus> {
     ))
 }
 
-/// The faults as they can happen: each where its kind can, and no removal of what is out.
+/// The drawn faults after adjustment: each fault is at a place where its kind can happen, and each node is removed at most once.
 pub fn placed(drawn: &[Drawn], focus: &Focus, has_network: bool) -> Vec<Fault> {
     let there = |place: &&str| has_network || !is_in_network(place);
     let names = NODES.iter().map(|node| node.name).filter(there);
@@ -254,7 +254,7 @@ pub fn placed(drawn: &[Drawn], focus: &Focus, has_network: bool) -> Vec<Fault> {
 }
 
 impl Fault {
-    /// The `[[incidents]]` entries; none for a fault of a link.
+    /// The `[[incidents]]` entries of the fault. A fault that is a key of a link has no entry.
     pub fn incidents(&self) -> String {
         let Fault { what, node, at } = *self;
         let entry = |at: u32, what: &str, keys: &str| {
@@ -296,7 +296,7 @@ impl Fault {
         }
     }
 
-    /// Keys that the fault adds to the link above `node`, to the fibre or to the cable.
+    /// The key that the fault adds to the link above `node`, to the fibre or to the cable, and its value.
     pub fn link_key(&self, place: &str) -> Option<(&'static str, String)> {
         let failing = if place == FIBRE {
             "severed_at"

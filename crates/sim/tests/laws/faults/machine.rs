@@ -13,12 +13,12 @@ use proptest::sample::select;
 use super::fault::is_in_network;
 use super::fault::{CABLE, Drawn, FIBRE, Fault, Focus, NODES, What, drawn, focus, placed};
 
-/// Settings of the fabric. They shrink to none.
+/// The settings of the fabric. A failing case shrinks to a fabric without settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub reports: bool,
     pub stores: bool,
-    /// Ports contain non-fatal errors, too.
+    /// Ports trigger containment also for non-fatal errors.
     pub contains: bool,
     pub network: bool,
     pub sris: bool,
@@ -28,14 +28,14 @@ pub struct Settings {
     pub acs: bool,
     /// Egress control of ACS in switches, which lets no packet pass from one device to another.
     pub egress_control: bool,
-    /// The number of virtual functions of `a`, which has MSI-X vectors then; 20 ask for ARI or a bus of their own.
+    /// The number of virtual functions of `a`. If there are any, `a` has MSI-X vectors. If there are 20, they need ARI or a bus of their own.
     pub virtual_functions: u32,
     pub ari_forwarding: bool,
-    /// TC7 has a channel of its own, with tables of arbitration.
+    /// TC7 has its own virtual channel, with arbitration tables.
     pub channels: bool,
     /// The kind of the slots of all nodes below a host.
     pub slot: Option<&'static str>,
-    /// Software serves the slots.
+    /// Software handles the hot-plug events of the slots.
     pub hot_plug: bool,
     pub l1: bool,
 }
@@ -121,7 +121,7 @@ impl Settings {
     }
 }
 
-/// A fabric and its faults, which is shown as the text of its scenario.
+/// A fabric and its faults. The debug output is the text of the scenario.
 #[derive(Clone)]
 pub struct Machine {
     pub seed: u32,
@@ -145,7 +145,7 @@ impl Machine {
     fn new(seed: u32, settings: Settings, drawn: &[Drawn], focus: &Focus) -> Self {
         let faults = placed(drawn, focus, settings.network);
         let has = |test: fn(&What) -> bool| faults.iter().any(|fault| test(&fault.what));
-        // Without an ECRC nobody sees the damage.
+        // Without ECRC, the damage is not detected.
         let ecrc = settings.ecrc || has(|what| matches!(what, What::Damage(_)));
         let button = has(|what| matches!(what, What::Button(_)));
         let slot = settings.slot.or(button.then_some("hot-plug"));
@@ -223,7 +223,7 @@ impl Machine {
         )
     }
 
-    /// Keys of every port.
+    /// The keys of every port.
     fn port(&self) -> String {
         on(self.settings.l0s, "l0s_exit_latency = \"900 ns\"\n").to_owned()
             + on(
@@ -247,7 +247,7 @@ impl Machine {
         )
     }
 
-    /// The keys that faults add to a link; the first fault counts if two have the same.
+    /// The keys that faults add to a link. If two faults add the same key, the value of the first fault is used.
     fn link_keys(&self, place: &str) -> BTreeMap<&'static str, String> {
         let mut keys = BTreeMap::new();
         for (key, value) in self.faults.iter().filter_map(|fault| fault.link_key(place)) {
@@ -268,7 +268,7 @@ impl Machine {
         for (key, value) in self.link_keys(name) {
             write!(text, ", {key} = {value}").expect("a text takes all");
         }
-        // An I/O port has VC0 alone.
+        // An I/O port has only VC0.
         text += on(s.channels && !is_served, ", tc_vc_map = \"TC0-7: VC0\"");
         text += " }\n";
         if let Some(slot) = s.slot.filter(|_| is_served) {
@@ -280,7 +280,7 @@ impl Machine {
         text + &self.own(name)
     }
 
-    /// Keys of a node besides the keys of its port.
+    /// The keys of a node without the keys of its port.
     fn own(&self, name: &str) -> String {
         let s = &self.settings;
         let model = |model: &str| format!("model = \"{model}\"\ncompletion_timeout = \"200 us\"\n");
@@ -373,7 +373,7 @@ impl Machine {
     }
 }
 
-/// The bytes of a flow from `from`.
+/// The size in bytes of a flow from `from`.
 pub fn size(from: &str) -> u64 {
     if from == "h" { 2 << 10 } else { 16 << 10 }
 }

@@ -1,5 +1,4 @@
-//! Faults of every kind, alone and together, at every kind of port: a run ends, no packet stays behind, and no byte is wrong that nobody
-//! has reported.
+//! Faults of every kind, alone and combined, at every kind of port: a run ends, no packet remains, and every wrong byte is reported.
 
 mod channels;
 mod fault;
@@ -19,18 +18,19 @@ use crate::fixture::{Ask, run, simulation};
 use fault::{CABLE, FIBRE, Fault, NAMES, NODES};
 use machine::{Machine, machine, size};
 
-/// The most looks at a run before it counts as one that does not end. Software waits up to a second for the link of each port that is contained
-/// again while it is set up, and links with L0s send their refreshes meanwhile: a thousand looks.
+/// The maximum number of calls of the watch function before a run is considered endless. If a port enters containment again during its setup,
+/// software waits up to a second for its link, and links with L0s send refreshes during this time: a thousand calls.
 const PATIENCE: u32 = 6000;
 
-/// A drive `n` below a switch. The write of the driver that enables the drive is damaged, and the ECRC says so: nobody sends it again.
+/// A scenario with a drive `n` below a switch. The switch damages the write with which the driver enables the drive. The ECRC detects the damage, and
+/// the write is not repeated.
 fn disabled_drive(drive: &str) -> String {
     format!(
         "[links]\ngeneration = 3\nlanes = 4\n[hosts.h]\necrc = true\n[switches.s]\nupstream = \"h\"\n[devices.n]\nmodel = \"nvme\"\nupstream = \"s\"\n{drive}[[flows]]\nid = \"f\"\nfrom = \"n\"\nto = \"h\"\nsize = \"16 KiB\"\n[[incidents]]\nat = \"1200 ns\"\nwhat = \"damage\"\nnode = \"s\"\n"
     )
 }
 
-/// The driver looks for the drive to become ready now and then.
+/// The driver polls the drive only at intervals until the drive is ready.
 #[test]
 fn a_driver_does_not_keep_the_links_busy_while_its_drive_is_not_ready() {
     let result = run(&disabled_drive(""));
@@ -41,7 +41,7 @@ fn a_driver_does_not_keep_the_links_busy_while_its_drive_is_not_ready() {
     assert!((90..200).contains(&looks), "{looks}");
 }
 
-/// With this latency, a read of the driver is under way when the run ends.
+/// With this latency, a read of the driver is in flight when the run ends.
 #[test]
 fn a_driver_that_looks_at_its_drive_to_the_end_is_no_deadlock() {
     let result = run(&disabled_drive("receive_latency = \"10 us\"\n"));
@@ -49,7 +49,7 @@ fn a_driver_that_looks_at_its_drive_to_the_end_is_no_deadlock() {
     assert_eq!(result.standing_packets, 0);
 }
 
-/// Every kind of fault, every setting, every pair of kinds and every kind of port is drawn; `--nocapture` shows how often.
+/// Every kind of fault, every setting, every pair of kinds and every kind of port is drawn. With `--nocapture`, the test prints the counts.
 #[test]
 fn the_faults_are_of_every_kind_in_pairs_and_at_every_kind_of_port() {
     let mut runner = TestRunner::deterministic();
@@ -137,7 +137,7 @@ fn the_faults_are_of_every_kind_in_pairs_and_at_every_kind_of_port() {
     assert!(missing.is_empty(), "never drawn: {missing:?}");
 }
 
-/// Variants, settings and coincidences that must be drawn.
+/// The variants, settings and coincidences of faults that must be drawn at least once.
 const OTHERS: [&str; 24] = [
     "removal, and insertion",
     "function reset, of a virtual function",
@@ -165,7 +165,7 @@ const OTHERS: [&str; 24] = [
     "with served slots",
 ];
 
-/// The kinds of the ports at the ends of the link of a place; a host is a place, too.
+/// The kinds of the two ports of the link above a place. For a host, the only kind is its memory.
 fn ports(place: &str) -> Vec<&'static str> {
     match place {
         FIBRE => vec!["fibre of routers"],
@@ -193,7 +193,7 @@ proptest! {
         });
         prop_assert!(ended, "it goes on");
         let result = simulation.result();
-        // Without Bus Master Enable, a router and a nic keep what others have sent to them.
+        // Without Bus Master Enable, a router or a NIC keeps the packets that other nodes have sent to it.
         let nodes = if machine.settings.network { &["m", "o", "q", "r"][..] } else { &[] };
         let keeps = nodes.iter().any(|node| {
             let functions = simulation.functions(node).expect("a device");
@@ -201,8 +201,8 @@ proptest! {
         });
         prop_assert!(result.standing_packets == 0 || keeps, "a deadlock of {} packets", result.standing_packets);
         for flow in &result.flows {
-            // Software that writes to registers does not know whether a write has arrived, and a message has the bytes that its sender could
-            // read: the device reports what it lacks.
+            // Wrong bytes are allowed in two kinds of flows if the device has reported an error. A driver writes to registers and receives no
+            // confirmation that a write has arrived. A message contains only the bytes that its sender could read.
             let by_driver = ["n", "g"].contains(&&*flow.from);
             let is_message = ["m", "o"].contains(&&*flow.from);
             let has_erred = |place: &str| {

@@ -31,7 +31,7 @@ fn dma() -> Machine {
     machine
 }
 
-/// Puts a descriptor into the dispatcher, as drivers do.
+/// Writes a descriptor to the dispatcher in the same way as drivers.
 fn push(machine: &mut Machine, from: u64, to: u64, (len, burst): (u32, u8), control: u32) {
     let dwords = [
         from as u32,
@@ -49,7 +49,7 @@ fn push(machine: &mut Machine, from: u64, to: u64, (len, burst): (u32, u8), cont
     }
 }
 
-/// Until its status is that of an engine without work.
+/// Waits until the status of the engine says that it has no work.
 fn until_idle(machine: &mut Machine) {
     for _ in 0..100_000 {
         if machine.get32(STATUS) & 3 == 2 {
@@ -59,7 +59,8 @@ fn until_idle(machine: &mut Machine) {
     panic!("the engine does not come to its end");
 }
 
-/// Moves `len` bytes as the published driver does: up to a multiple of 256 bytes of host memory by single lines.
+/// Transfers `len` bytes in the same way as the published driver: up to a host address that is a multiple of 256 bytes by single lines, and then by
+/// bursts of four lines.
 fn transfer(machine: &mut Machine, mut from: u64, mut to: u64, mut len: u32) {
     let host = if from & HOST_MEMORY != 0 { from } else { to };
     let lead = ((256 - host % 256) % 256).min(u64::from(len)) as u32;
@@ -200,7 +201,7 @@ fn descriptors_that_are_done_early_overlap() {
         machine.now().since(start)
     };
     let (early, late) = (time(EARLY), time(0));
-    // Each of the others waits for the answer to its last read.
+    // Without `EARLY`, each descriptor waits for the completion of its last read.
     assert!(late.as_fs() > early.as_fs() + Span::from_us(4).as_fs());
 }
 
@@ -216,7 +217,7 @@ fn the_window_shows_the_memory_of_the_card() {
     until_idle(&mut machine);
     machine.pass(Span::from_us(1));
     assert_eq!(machine.memory(0x18, 8), 0x9_5566_7788_u64.to_le_bytes());
-    // Behind the end of the memory nobody is.
+    // There is no memory at this address.
     machine.set(PAGE, 1 << 40);
     machine.set(WINDOW, 1);
     assert_eq!(machine.get(WINDOW), u64::MAX);
@@ -243,7 +244,7 @@ fn a_reset_dispatcher_forgets_what_it_was_at() {
 fn a_read_that_nobody_answers_ends_with_ones_and_an_error() {
     let mut machine = dma();
     machine.fill(0, &[7; 64]);
-    // There is nothing at 16 TiB.
+    // The host has no memory at 16 TiB.
     push(&mut machine, HOST_MEMORY | 1 << 44, 0, (256, 4), 0);
     until_idle(&mut machine);
     push(&mut machine, 0, host(0), (64, 1), 0);
@@ -253,7 +254,7 @@ fn a_read_that_nobody_answers_ends_with_ones_and_an_error() {
     assert_eq!(machine.load(0, 0x4020, 8), 1 << 6);
     machine.store(0, 0x4020, &u64::MAX.to_le_bytes());
     assert_eq!(machine.load(0, 0x4020, 8), 0);
-    // And if it is told to, it stops there.
+    // If bit 2 of the control register is set, the engine stops at the error.
     machine.set32(CONTROL, 1 << 2);
     push(&mut machine, HOST_MEMORY | 1 << 44, 0, (256, 4), 0);
     machine.pass(Span::from_us(10));
@@ -278,8 +279,8 @@ fn payloads_and_read_requests_stay_within_what_the_registers_allow() {
 #[test]
 fn a_long_transfer_goes_as_fast_as_the_link_carries_it() {
     let wire = 8.0 * 8.0 * 128.0 / 130.0 / 8.0;
-    // A completion has three dwords of header and a write to these addresses four; framing and LCRC are two. Beside each completion goes
-    // the UpdateFC for a read request, a DLLP of 8 bytes.
+    // A completion has three dwords of header and a write to these addresses four; framing and LCRC are two. With each completion, the link also
+    // carries the UpdateFC for a read request, a DLLP of 8 bytes.
     for (to_card, overhead) in [(true, 28.0), (false, 24.0)] {
         let mut machine = dma();
         let ways = if to_card { (host(0), 0) } else { (0, host(0)) };
@@ -295,7 +296,7 @@ fn a_long_transfer_goes_as_fast_as_the_link_carries_it() {
     }
 }
 
-/// The engine has its next burst ready long before the link has taken the one before.
+/// The next burst of the engine is ready long before the link has transmitted the previous burst.
 #[test]
 fn the_engine_is_not_woken_to_write_while_the_queue_is_full() {
     let mut machine = dma();
@@ -308,6 +309,6 @@ fn the_engine_is_not_woken_to_write_while_the_queue_is_full() {
     }
     let bursts = f64::from(1 << 22) / 256.0;
     let events = (machine.simulation.events() - before) as f64;
-    // The end of the packet on the link, its arrival, its write, the UpdateFC for it, and the share of a burst in acknowledgements.
+    // The events of a burst: the end of its packet on the link, the arrival, the write, the UpdateFC, and a share of the acknowledgements.
     assert!(events < 6.0 * bursts, "{} events a burst", events / bursts);
 }

@@ -11,7 +11,7 @@ const ADD_8: u32 = 1 | 2;
 const SWAP_4: u32 = 1 | 1 << 2;
 const COMPARE_8: u32 = 1 | 2 | 2 << 2;
 
-/// Runs a test of so many lines with this type and atomic field; returns the words of its status line.
+/// Runs a test of `lines` lines with this test type and atomic field, and returns the words of its status line.
 fn run(machine: &mut Machine, lines: u32, mode: u32, atomic: u32) -> Vec<u32> {
     machine.set(0x110, (MEMORY + STATUS) >> 6);
     machine.set32(0x138, 0);
@@ -39,7 +39,7 @@ fn a_copy_with_an_atomic_function_changes_the_source_and_copies_the_old_values()
     for (atomic, width) in [(ADD_8, 8), (SWAP_4, 4), (COMPARE_8, 8)] {
         let mut machine = machine("afu = \"he_lb\"");
         let mut data = noise(64 * LINES as usize, 7);
-        // A compare and swap finds its value in every second line.
+        // Every second line has the value that a compare and swap expects.
         for line in (0..LINES as usize).step_by(2) {
             data[64 * line..][..8].copy_from_slice(&(line as u64).to_le_bytes());
         }

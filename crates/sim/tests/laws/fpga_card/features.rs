@@ -1,4 +1,4 @@
-//! Feature headers: how software finds its way.
+//! Feature headers, by which software discovers the units of a card.
 
 use sim::{AfuId, BuiltInAfu};
 
@@ -14,7 +14,7 @@ fn next(header: u64) -> u64 {
     header >> 16 & 0xff_ffff
 }
 
-/// The features from `offset` of a BAR on: where they are, their kind and ID.
+/// The list of features that begins at `offset` of a BAR: the offset, kind and ID of each.
 fn walk(machine: &mut Machine, bar: usize, mut offset: u64) -> Vec<(u64, u64, u64)> {
     let mut found = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The native loopback: it copies, reads and writes, and says so.
+//! The native loopback: it copies, reads and writes memory, and reports the result in a status line.
 
 use kernel::Frequency;
 
@@ -8,7 +8,7 @@ const STATUS_MEMORY: u64 = 0x10_0000;
 const SOURCE: u64 = 0x20_0000;
 const DESTINATION: u64 = 0x60_0000;
 
-/// Has it work on so many lines, configured so.
+/// Starts a test of `lines` lines with this configuration.
 fn start(machine: &mut Machine, lines: u32, configuration: u32) {
     machine.set(0x110, MEMORY + STATUS_MEMORY);
     machine.set32(0x138, 0);
@@ -37,7 +37,7 @@ fn a_mebibyte_is_copied_and_the_status_line_says_so() {
         while status(&machine)[0] == 0 {
             machine.pass(Span::from_us(1));
         }
-        // The status line came last.
+        // The status line is written last, so all data has arrived.
         assert!(machine.memory(DESTINATION, 1 << 20) == data);
         let status = status(&machine);
         assert_eq!((status[0], status[1]), (1, 0));
@@ -89,7 +89,7 @@ fn a_continuous_test_goes_on_until_it_is_told_to_complete() {
     machine.pass(Span::from_us(10));
     let status = status(&machine);
     assert_eq!(status[0], 1);
-    // 50 us at some 7 GB/s are more than 5000 lines.
+    // In 50 us at about 7 GB/s, more than 5000 lines are read.
     assert!(status[4] > 5000, "{status:?}");
     machine.rests();
 }
@@ -113,7 +113,7 @@ fn a_reset_of_the_port_stops_all_and_clears_what_was_written() {
     assert_eq!(machine.get(0x160), 0);
     machine.pass(Span::from_us(100));
     assert_eq!(status(&machine)[0], 0);
-    // And then it works.
+    // After the reset, the unit works again.
     let data = noise(4096, 2);
     machine.fill(SOURCE, &data);
     start(&mut machine, 64, 0);
@@ -150,7 +150,7 @@ fn a_single_line_takes_at_least_a_cycle_of_the_unit() {
     }
 }
 
-/// The cycles of a test of 1024 lines, at so many MHz of the unit's clock.
+/// The number of cycles of a test of 1024 lines, with a unit clock of `megahertz` MHz.
 fn cycles_at(megahertz: u64, mode: u32) -> u64 {
     let mut machine = machine("afu = \"nlb_mode_3\"");
     let clock = Frequency::mhz(megahertz);
@@ -166,7 +166,7 @@ fn cycles_at(megahertz: u64, mode: u32) -> u64 {
 #[test]
 fn a_slow_clock_limits_the_rate_to_a_line_a_cycle() {
     for mode in [1, 2, 3] {
-        // At 25 MHz, 64 bytes a cycle are 1.6 GB/s, far below the link: the cycles are the lines and a latency.
+        // At 25 MHz, 64 bytes a cycle are 1.6 GB/s, far below the rate of the link, so the number of cycles is the number of lines and a latency.
         let slow = cycles_at(25, mode);
         assert!((1024..1100).contains(&slow), "mode {mode}: {slow}");
         // At 800 MHz the link is the limit: twice the cycles are needed as at 400 MHz.
@@ -179,7 +179,7 @@ fn a_slow_clock_limits_the_rate_to_a_line_a_cycle() {
 fn a_stride_leaves_lines_out_after_each_request() {
     let mut machine = machine("afu = \"nlb_mode_3\"");
     machine.set32(0x178, 2);
-    // Requests of 2 lines, so 2 of 4 lines are written.
+    // Requests have 2 lines and the stride leaves out 2 lines, so 2 of 4 lines are written.
     start(&mut machine, 8, 2 << 2 | 1 << 5);
     machine.pass(Span::from_us(20));
     assert_eq!(status(&machine)[5], 8);
@@ -245,7 +245,7 @@ fn mode_7_exchanges_lines_with_software() {
 fn an_exchange_ends_with_an_error_when_a_read_fails() {
     for by_register in [false, true] {
         let mut machine = machine("afu = \"nlb_mode_7\"");
-        // The host has no memory at this address, so the poll fails, or the first line that is read back.
+        // The host has no memory at the address 0x1000, so the poll fails, or the read of the first line fails.
         machine.set(0x110, MEMORY + STATUS_MEMORY);
         machine.set32(0x138, 0);
         machine.set32(0x138, 1);

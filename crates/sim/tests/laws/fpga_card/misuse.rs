@@ -1,4 +1,4 @@
-//! What must not go wrong, whatever software or a unit does.
+//! Guarantees that hold for all actions of software and of units.
 
 use proptest::prelude::*;
 use sim::{Afu, AfuId, BuiltInAfu, Failure, Misuse, Shell};
@@ -16,7 +16,7 @@ fn nlb_start(machine: &mut Machine) {
     machine.set32(0x138, 3);
 }
 
-/// A unit that requests what it must not request, and keeps the answers.
+/// A unit that makes requests which are not allowed, and records how they are refused.
 #[derive(Debug, Default)]
 struct Wild {
     refused: Vec<Misuse>,
@@ -139,7 +139,7 @@ fn what_goes_wrong_alerts_the_host_once_and_injected_errors_do_too() {
     machine.pass(Span::from_us(5));
     assert_eq!(machine.interrupts(), told);
 
-    // So many vectors are there for the unit, then the port's, then the management engine's.
+    // The first four vectors belong to the unit. The port has the next vector, and the management engine has the last.
     assert_eq!(machine.load(2, 0x1038, 8), 4 << 1 | 1);
     assert_eq!(machine.load(0, 0x4070, 8), 5 << 1 | 1);
     let message = machine.simulation.interrupt_message("card", 5);
@@ -200,7 +200,7 @@ fn a_read_that_no_completion_comes_for_ends_by_its_timeout() {
     machine.simulation.run_until(until, &mut || true);
     assert_eq!(machine.timeouts(), 0);
     machine.pass(Span::from_us(300));
-    // All that was asked for is given up, and the engine asks again until nothing goes on the wire.
+    // All reads in flight end by their timeouts. The engine makes further reads until the link transmits no more packets.
     assert!(machine.timeouts() > 0);
     let card = machine.simulation.card("card").expect("it is one");
     assert_eq!(card.port_errors(), 0);

@@ -1,4 +1,4 @@
-//! FPGA cards: what software finds in their registers, and what the units in their slots do to the fabric.
+//! FPGA cards: the registers that software reads and writes, and the traffic of the units in their slots.
 
 mod dma;
 mod exerciser;
@@ -20,12 +20,12 @@ pub fn machine(more: &str) -> Machine {
     machine_with(256, more)
 }
 
-/// The same where nobody takes more than so many bytes of payload.
+/// A host with a card that has the keys `more`. The max payload size of both is `payload` bytes.
 pub fn machine_with(payload: u32, more: &str) -> Machine {
     machine_below("\"h0\"", payload, more)
 }
 
-/// The same with that link above the card.
+/// A host with a card that has the keys `more`. The max payload size of both is `payload` bytes, and `upstream` describes the link above the card.
 pub fn machine_below(upstream: &str, payload: u32, more: &str) -> Machine {
     let text = format!(
         r#"{HOST}
@@ -54,14 +54,14 @@ size = "64 B"
     Machine { simulation }
 }
 
-/// A host and the software on it.
+/// The simulation of a host with a card, and the accesses of the host's software.
 pub struct Machine {
     pub simulation: Simulation,
 }
 
-/// Where the AFU is in BAR 2.
+/// The offset of the AFU in BAR 2.
 pub const AFU: u64 = 0x4_0000;
-/// Where the host's memory begins.
+/// The first address of the host's memory.
 pub const MEMORY: u64 = 4 << 30;
 
 impl Machine {
@@ -86,7 +86,7 @@ impl Machine {
         written.expect("registers can be written");
     }
 
-    /// A register of the AFU.
+    /// Reads a register of 8 bytes of the AFU.
     pub fn get(&mut self, offset: u64) -> u64 {
         self.load(2, AFU + offset, 8)
     }
@@ -112,7 +112,7 @@ impl Machine {
         self.simulation.now()
     }
 
-    /// Puts bytes into the host's memory, which begins at [`MEMORY`].
+    /// Writes bytes to the host's memory, at `offset` from [`MEMORY`].
     pub fn fill(&mut self, offset: u64, bytes: &[u8]) {
         let filled = self.simulation.fill("h0", MEMORY + offset, bytes);
         filled.expect("it is the host's memory");
@@ -123,27 +123,27 @@ impl Machine {
         read.expect("it is the host's memory")
     }
 
-    /// The interrupts that came since this was asked last, all together.
+    /// The number of interrupts that arrived since the last call.
     pub fn interrupts(&mut self) -> u32 {
         let taken = self.simulation.take_interrupts("h0");
         let taken = taken.expect("it is a host");
         taken.iter().map(|(_, count)| count).sum()
     }
 
-    /// Requests of the card that were not completed in time, as its link to the host has recorded them.
+    /// Whether the card has recorded a completion timeout of its own requests: 1 or 0.
     pub fn timeouts(&self) -> u64 {
         let card = self.simulation.card("card").expect("it is one");
         card.link_errors() >> 7 & 1
     }
 
-    /// Everything is at rest, and nobody holds a packet.
+    /// Runs for 100 ms and asserts that no packet is left.
     pub fn rests(&mut self) {
         self.pass(Span::from_us(100_000));
         assert_eq!(self.simulation.packets_in_use(), 0);
     }
 }
 
-/// Bytes that are nowhere the same for long.
+/// Pseudo-random bytes.
 pub fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {

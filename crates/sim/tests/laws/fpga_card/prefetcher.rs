@@ -22,10 +22,10 @@ const END_ON_END: u32 = 1 << 12;
 const INTERRUPT: u32 = 1 << 14;
 const GO: u32 = 1 << 31;
 
-/// Enabled, interrupts too, and 256 cycles between two looks at a descriptor that is not ready.
+/// The prefetcher and its interrupts are enabled, and it waits 256 cycles before it reads again a descriptor that is not ready.
 const CONTROL: u64 = 1 | 1 << 2 | 1 << 3 | 0x100 << 16;
 
-/// A descriptor as software puts it into memory.
+/// A descriptor that software writes to memory.
 #[derive(Clone, Copy)]
 struct Descriptor {
     from: u64,
@@ -34,7 +34,7 @@ struct Descriptor {
     control: u32,
 }
 
-/// The result of a descriptor: whether it is owned by hardware, its bytes, and whether a packet ended and it ended early.
+/// The result of a descriptor: whether hardware owns the descriptor, the number of bytes, and whether a packet ended and whether it ended early.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     owned: bool,
@@ -43,7 +43,7 @@ struct Outcome {
 }
 
 impl Machine {
-    /// Puts a block of descriptors at `at`; the next block is at `next`. It is ready if `ready`.
+    /// Writes a block of descriptors at `at`, whose next block is at `next`. The first descriptor is ready only if `ready` is set.
     fn block(&mut self, at: u64, next: u64, descriptors: &[Descriptor], ready: bool) {
         for (number, one) in descriptors.iter().enumerate() {
             let mut line = [0_u8; 64];
@@ -76,7 +76,7 @@ impl Machine {
         self.set(engine + PREFETCHER, CONTROL);
     }
 
-    /// Stops fetching, and looks until it is idle.
+    /// Stops the prefetcher of `engine`, waits 5 us, and asserts that the engine is idle.
     fn stop(&mut self, engine: u64) {
         self.set(engine + PREFETCHER, 0);
         self.pass(Span::from_us(5));
@@ -119,7 +119,7 @@ fn blocks_in_a_ring_are_fetched_done_and_written_back_in_order() {
     let mut machine = looped();
     let data = noise(64 * 4096, 3);
     machine.fill(SOURCE, &data);
-    // Two blocks of 32 descriptors for each engine, which lie across pages and follow each other.
+    // Each engine has two blocks of 32 descriptors. The blocks cross pages, and each block is the next block of the other.
     let place = |engine: u64, block: u64| BLOCKS + engine * 0x10_0000 + block * 0x1840;
     for block in 0..2 {
         let own = |make: fn(u64, u32, u32) -> Descriptor| -> Vec<Descriptor> {
@@ -144,7 +144,7 @@ fn blocks_in_a_ring_are_fetched_done_and_written_back_in_order() {
             assert_eq!(machine.outcome(at), done, "{engine} {number}");
         }
     }
-    // The first block is the next again, and not ready: it is looked at, and the engine is not idle.
+    // The next block is the first block again, which is not ready: the prefetcher polls it, and the engine is not idle.
     assert_eq!(machine.get(M2S + PREFETCHER + 0x10), MEMORY + place(0, 0));
     assert_eq!(machine.get32(M2S + STATUS) & 6, 4);
     assert_eq!(machine.get32(M2S + 0x40) & 3, 2);
@@ -173,7 +173,7 @@ fn a_block_that_software_hands_over_later_is_found_by_looking() {
     machine.pass(Span::from_us(10));
     assert!(!machine.outcome(BLOCKS).owned && !machine.outcome(BLOCKS + 0x1000).owned);
     assert!(machine.memory(DESTINATION, 4096) == noise(4096, 5));
-    // The interrupt came after the write-back, once.
+    // The interrupt arrived once, after the write-back.
     assert_eq!(machine.interrupts(), 1);
     assert_eq!(machine.get32(S2M + STATUS) & 1, 1);
     machine.set32(S2M + STATUS, 1);
@@ -188,7 +188,7 @@ fn a_block_that_is_in_progress_is_not_fetched_again() {
     let mut machine = looped();
     machine.fill(SOURCE, &noise(4 * 4096, 6));
     let block = [0, 1, 2, 3].map(|number| send(number << 12, 4096, 0));
-    // The block is its own next one, and nobody takes the data.
+    // The block is its own next block, and no engine receives the data.
     machine.block(BLOCKS, BLOCKS, &block, true);
     machine.fetch(M2S, BLOCKS);
     machine.pass(Span::from_us(50));
@@ -226,7 +226,7 @@ fn a_packet_that_ends_early_is_written_back_so() {
     machine.rests();
 }
 
-/// The data that arrives through a decimator of `factor` from two packets of `lens` bytes, with these controls of their descriptors.
+/// The data of two packets of `lens` bytes after a decimator with this factor. The descriptors of the packets have the control words `controls`.
 fn decimated(factor: u32, lens: [u32; 2], controls: [u32; 2], received: u32) -> Vec<u8> {
     let mut machine = looped();
     machine.set(DECIMATOR, u64::from(factor) << 16);
@@ -264,7 +264,7 @@ fn beats(numbers: impl IntoIterator<Item = usize>) -> Vec<u8> {
 
 #[test]
 fn a_decimator_forwards_one_beat_and_removes_its_factor_of_beats() {
-    // 48 beats, of which the last two are removed after the write master has all that it waits for.
+    // The packets have 48 beats. The last two beats are removed after the write master has received all data that it waits for.
     let data = decimated(2, [1024, 2048], [0, 0], 1024);
     assert!(data == beats((0..48).step_by(3)));
 }
@@ -273,7 +273,7 @@ fn a_decimator_forwards_one_beat_and_removes_its_factor_of_beats() {
 fn a_decimator_forwards_the_beats_that_start_and_end_a_packet() {
     let bounds = GENERATE_START | GENERATE_END;
     let data = decimated(3, [640, 640], [bounds, bounds], 8 * 64);
-    // Beats 0, 4, 8, 12 and 16 are due; 9, 10 and 19 bound packets.
+    // Beats 0, 4, 8, 12 and 16 are forwarded because of the factor; beats 9, 10 and 19 are forwarded because they start or end packets.
     assert!(data == beats([0, 4, 8, 9, 10, 12, 16, 19]));
 }
 
@@ -310,7 +310,7 @@ fn the_memory_dma_takes_its_descriptors_from_host_memory_too() {
     machine.set(BLOCK + PREFETCHER, CONTROL);
     machine.pass(Span::from_us(20));
     assert!(!machine.outcome(BLOCKS).owned);
-    // Reads do not wait for earlier writes to the card's memory: software does.
+    // The card's reads do not wait for earlier writes to its memory, so software waits before it makes the next descriptor ready.
     machine.fill(second + 2, &[1]);
     machine.pass(Span::from_us(20));
     assert!(machine.memory(DESTINATION, 8192) == noise(8192, 9));

@@ -1,19 +1,19 @@
-//! Cards with several slots: each has its port, its unit and its clock. And the counters, which count the requests of each port.
+//! Cards with several slots, each with its own port, unit and clock, and performance counters for the requests of each port.
 
 use kernel::Frequency;
 use sim::BuiltInAfu;
 
 use super::*;
 
-/// Where the next port begins in BAR 2.
+/// The distance in BAR 2 from one port to the next.
 const PORT: u64 = 0x8_0000;
-/// Where the performance counters are in BAR 0.
+/// The offset of the performance counters in BAR 0.
 const COUNTERS: u64 = 0x3000;
 
 const STATUS: u64 = 0x10_0000;
 const SOURCE: u64 = 0x20_0000;
 const DESTINATION: u64 = 0x60_0000;
-/// Between the memory of one slot's test and the next one's.
+/// The distance between the memory ranges of the tests of two slots.
 const STEP: u64 = 0x100_0000;
 
 /// A card with two native loopbacks.
@@ -30,7 +30,7 @@ impl Machine {
         self.store(2, slot * PORT + AFU + offset, &value.to_le_bytes());
     }
 
-    /// Starts a test of so many lines in a slot, in memory of its own.
+    /// Starts a test of `lines` lines in a slot. Each slot uses its own memory range.
     fn start_in(&mut self, slot: u64, lines: u32, configuration: u32) {
         let base = MEMORY + slot * STEP;
         self.set_in(slot, 0x110, base + STATUS);
@@ -50,7 +50,7 @@ impl Machine {
         words.iter().map(|word| u32::from_le_bytes(*word)).collect()
     }
 
-    /// The value of a performance counter, of one port or of all.
+    /// The value of a performance counter, for one port or for all ports.
     fn counter(&mut self, code: u64, port: Option<u64>) -> u64 {
         let filter = port.map_or(0, |port| 1 << 23 | port << 20);
         self.store(0, COUNTERS + 0x20, &(code << 16 | filter).to_le_bytes());
@@ -95,7 +95,7 @@ fn two_units_work_at_the_same_time_and_both_copies_are_right() {
         assert_eq!(machine.status_in(slot)[..2], [1, 0]);
         assert!(machine.memory(slot * STEP + DESTINATION, 1 << 16) == data[slot as usize]);
     }
-    // They share the link, in equal parts.
+    // The two slots share the link equally.
     let [first, second] = [0, 1].map(|slot| f64::from(machine.status_in(slot)[2]));
     assert!((0.9..1.1).contains(&(first / second)), "{first} {second}");
     let mut alone = two();
@@ -179,7 +179,7 @@ fn each_slot_has_its_own_clock() {
     }
     machine.pass(Span::from_us(100));
     let [fast, slow] = [0, 1].map(|slot| u64::from(machine.status_in(slot)[2]));
-    // 256 cycles of 20 ns, and a few for the rest; the other one is done far sooner, in more cycles of 2.5 ns.
+    // The slow slot takes 256 cycles of 20 ns and a few more. The fast slot ends much earlier, although it takes more cycles, of 2.5 ns each.
     assert!((256..290).contains(&slow), "{slow}");
     assert!(fast * 25 < slow * 200, "{fast} {slow}");
 }
@@ -188,9 +188,9 @@ fn each_slot_has_its_own_clock() {
 fn the_counters_are_those_of_the_requests_of_each_port() {
     let mut machine = two();
     machine.store(0, COUNTERS + 0x20, &1_u64.to_le_bytes());
-    // 64 reads and 64 writes of 4 lines; and the status line.
+    // The unit makes 64 reads and 64 writes of 4 lines, and writes the status line.
     machine.start_in(0, 256, COPY);
-    // 100 writes of one line, and the status line.
+    // The unit makes 100 writes of one line, and writes the status line.
     machine.start_in(1, 100, 2 << 2);
     machine.pass(Span::from_us(100));
     assert_eq!(machine.counter(0, Some(0)), 64);

@@ -15,7 +15,7 @@ const INTERRUPT_ON_END: u32 = 1 << 13;
 const INTERRUPT: u32 = 1 << 14;
 const GO: u32 = 1 << 31;
 
-/// Beats of the pattern.
+/// The number of beats of the pattern.
 const PATTERN: u32 = 32;
 
 fn streams() -> Machine {
@@ -26,12 +26,12 @@ fn streams() -> Machine {
     machine
 }
 
-/// The pattern of the published test: bytes that count up.
+/// The pattern of the published test: the value of each byte is one more than that of the previous byte.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| at as u8).collect()
 }
 
-/// Puts the pattern behind an end of a stream and starts that end for a test of so many bytes.
+/// Writes the pattern to the pattern memory at `memory`, and starts the pattern generator or checker at `end` for a test of `len` bytes.
 fn start(machine: &mut Machine, end: u64, memory: u64, len: u32, control: u32) {
     for (at, word) in (0..).zip(pattern(64 * PATTERN as usize).chunks(8)) {
         let word = word.try_into().expect("a quadword has eight bytes");
@@ -73,7 +73,7 @@ fn receive(machine: &mut Machine, to: u64, len: u32, control: u32) {
     push(machine, S2M, (0, HOST_MEMORY | (MEMORY + to)), len, control);
 }
 
-/// The next response: bytes, and whether a packet ended.
+/// The next response of the engine: the number of bytes, and whether a packet ended.
 fn response(machine: &mut Machine) -> Option<(u64, bool)> {
     if machine.get32(S2M + 0x4c) == 0 {
         return None;
@@ -112,7 +112,7 @@ fn the_checker_finds_what_was_sent_and_what_was_not() {
 #[test]
 fn a_transfer_of_known_length_is_full_and_a_packet_ends_where_it_ends() {
     let mut machine = streams();
-    // A stream of 10,000 bytes, into descriptors of 4 KiB that end with it.
+    // A stream of 10,000 bytes is written to descriptors of 4 KiB. A descriptor ends early at the end of the stream.
     for number in 0..4 {
         receive(
             &mut machine,
@@ -131,7 +131,7 @@ fn a_transfer_of_known_length_is_full_and_a_packet_ends_where_it_ends() {
     assert_eq!(response(&mut machine), Some((10_000 - 8192, true)));
     assert_eq!(response(&mut machine), None);
     assert_eq!(machine.get32(GENERATOR + 0xc), 2);
-    // The last descriptor waits, and is the first of the next stream.
+    // The last descriptor remains, and is used for the next stream.
     assert_eq!(machine.get32(S2M + 0x40) & 1, 1);
     start(&mut machine, GENERATOR, 0x2000, 4096, 0);
     machine.pass(Span::from_us(20));

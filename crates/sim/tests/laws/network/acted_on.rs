@@ -1,4 +1,4 @@
-//! A run on threads that somebody acts on afterwards keeps what was done to it and what was seen of it.
+//! Simulations that the test changes after a run on several threads: they keep their state, and each interrupt and trace record occurs once.
 
 use std::fs::{File, read_to_string, remove_file};
 
@@ -42,7 +42,7 @@ fn an_interrupt_is_taken_once() {
     assert_eq!((taken(), taken()), (1, 0));
 }
 
-/// Runs on threads, interrupted at each look in turn, and goes on with one thread.
+/// The run on two threads is interrupted at each call of the watch function in turn. It then continues on one thread.
 #[test]
 fn a_trace_has_each_record_once() {
     let path = std::env::temp_dir().join(format!("peerlane-again-{}.jsonl", std::process::id()));

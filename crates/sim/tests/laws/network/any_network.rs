@@ -1,4 +1,4 @@
-//! Networks of any shape and any parameters: whatever is sent arrives, once and as it was, and nothing is left behind.
+//! Networks with random shapes and parameters: every byte arrives once and unchanged or is reported as lost, and no packet remains.
 
 use std::fmt::Write;
 use std::fmt::{self, Debug, Formatter};
@@ -11,12 +11,12 @@ use proptest::sample::{Index, select};
 use super::*;
 use crate::cases::cases;
 
-/// A network, which shrinks to fewer nodes, fewer flows and fewer lines. It is shown as the text of its scenario.
+/// A network. A failing case shrinks to fewer nodes, fewer flows and fewer lines. The debug output is the text of the scenario.
 #[derive(Clone)]
 pub(super) struct AnyNetwork {
     head: String,
     shape: Shape,
-    /// Routes are adaptive where the shape permits it.
+    /// Routes are adaptive if the shape permits it.
     adaptive: bool,
     channels: u32,
     adaptive_channels: u32,
@@ -32,7 +32,7 @@ pub(super) struct AnyNetwork {
 #[derive(Clone, Debug)]
 enum Shape {
     Regular(&'static str, &'static [usize]),
-    /// A tree of routers: the one before it to which each further router is connected.
+    /// A tree of routers. The list has, for each router after the first, the earlier router to which it is connected.
     Tree(Vec<Index>),
 }
 
@@ -43,7 +43,7 @@ struct Router {
     lines: String,
 }
 
-/// A fibre that is cut: which one up the first dimension, and when.
+/// A cut of the fibre from the router `from` to the next router up the first dimension, with its time.
 #[derive(Clone, Debug)]
 struct Cut {
     from: Index,
@@ -125,12 +125,12 @@ impl AnyNetwork {
         self.head.clone() + &text
     }
 
-    /// The fibres that are cut, each once. The fibres of a tree are written already.
+    /// The `[[fibres]]` sections of the fibres that are cut, one section for each fibre.
     fn cut_fibres(&self, routers: &[String]) -> String {
         let mut text = String::new();
         for cut in &self.cuts {
             let from = &routers[cut.from.index(routers.len())];
-            // The next one up the first dimension, if there is one.
+            // `to` is the next router up the first dimension. It may not exist.
             let mut parts: Vec<String> = from.split('-').map(str::to_owned).collect();
             let next = parts[1].parse::<usize>().map(|here| here + 1);
             parts[1] = next.expect("names end in numbers").to_string();
@@ -146,7 +146,7 @@ impl AnyNetwork {
 }
 
 impl Flow {
-    /// The section, for routers and hosts of these names; none if both ends are the same.
+    /// The `[[flows]]` section, for routers and hosts with these names. There is none if both ends are the same.
     fn text(&self, number: usize, names: &[Vec<String>; 2], packet: u64) -> Option<String> {
         let [from, to] = [self.from, self.to].map(|(node, is_host)| {
             let names = &names[usize::from(is_host)];
@@ -179,7 +179,7 @@ impl Traffic {
     }
 }
 
-/// A line with one of these values for the key; it shrinks to the first value.
+/// A line with the key and one of these values. A failing case shrinks to the first value.
 fn setting(key: &'static str, values: &'static [&'static str]) -> impl Strategy<Value = String> {
     select(values).prop_map(move |value| format!("{key} = {value}\n"))
 }
@@ -212,7 +212,7 @@ fn router() -> impl Strategy<Value = Router> {
     (select(&[1_u64, 2, 4, 8][..]), packet, weighted(0.33, Just(()))).prop_flat_map(|(width, packet, reliable)| {
         let reliable = reliable.is_some();
         let payloads: &[u32] = if packet < 256 { &[128] } else { &[128, 256] };
-        // From space for one packet up.
+        // The smallest buffer has space for one packet.
         let least = cycles(packet + 16, width) * 8 * width;
         let buffers = (select(&[10_u64, 2, 1, 1][..]), select(&[20_u64, 3, 1][..]), select(payloads));
         let cycles = &["0", "1", "13", "60"];
@@ -274,7 +274,7 @@ fn traffic() -> impl Strategy<Value = Traffic> {
     })
 }
 
-/// A network; a `rough` one has bit errors and cut fibres whether or not its fibres are reliable.
+/// A random network. If `rough` is set, networks with reliable fibres and networks without have bit errors and cut fibres.
 pub(super) fn network(rough: bool) -> impl Strategy<Value = AnyNetwork> {
     let head = (
         0_u32..1_000_000,
@@ -359,7 +359,7 @@ proptest! {
         let plan = simulation.plan().clone();
         let is_adaptive = network.is_adaptive();
         let is_cut = plan.fibres.iter().any(|fibre| fibre.severed_at.is_some());
-        // Around a cut, packets keep to no order of dimensions any more, and may wait for each other.
+        // Around a cut fibre, packets do not follow the order of dimensions, so they may deadlock.
         let may_stand_still = is_adaptive && is_cut;
         let mut sure = true;
         for flow in &result.flows {
@@ -372,7 +372,7 @@ proptest! {
         }
         let known = ["bit errors on a fibre", "severed fibre", "unacknowledged on a severed fibre"];
         prop_assert!(result.errors.iter().all(|error| known.contains(&error.what)), "{:?}", result.errors);
-        // What may or may not have arrived is told even where it has.
+        // Unacknowledged packets are reported even if they have arrived, so they are not counted as losses.
         let losses = result.errors.iter().filter(|error| error.what != known[2]).count();
         prop_assert!(sure || !result.errors.is_empty());
         prop_assert!(losses == 0 || !sure, "{:?}", result.errors);

@@ -1,4 +1,4 @@
-//! Bit errors on fibres: without the reliable layer what they strike is lost and reported; with it nothing is.
+//! Bit errors on fibres: without the reliable layer, corrupted packets are lost and reported. With the reliable layer, no packet is lost.
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn noisy(rate: &str, seed: u32, routers: &str, amount: &str) -> String {
         + &flow("host", "h0", "h2", &format!("{amount}\nwindow = \"4 KiB\""))
 }
 
-/// Packets of `bytes` that did not arrive are reported, and where; nothing that arrived is wrong.
+/// Asserts that all packets of `bytes` bytes which did not arrive are reported as bit errors on a fibre, and that all bytes that arrived are right.
 fn assert_losses_are_counted(text: &str, asked: u64, bytes: u64) {
     let (simulation, result) = run_to_silence(text);
     let mut missing = 0;
@@ -54,7 +54,7 @@ fn without_retransmission_what_is_struck_is_lost_and_told() {
 #[test]
 fn credit_does_not_leak_on_a_bad_fibre_with_small_buffers() {
     for (seed, lanes) in [(1, 1), (2, 4), (3, 8)] {
-        // A deep pipeline, too: frames are heard of later than control blocks.
+        // The pipelines are also deep, so a router processes frames later than control blocks.
         let routers = format!(
             "forward_cycles = 50\ndeliver_cycles = 50\noptical_lanes = {lanes}\npacket_size = \"128 B\"\nmax_payload_supported = \"128 B\"\nchannel_buffer = \"320 B\""
         );

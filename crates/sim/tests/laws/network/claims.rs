@@ -1,4 +1,4 @@
-//! Packets of all sizes leave a router, however small the buffers behind its fibres are.
+//! Packets of all sizes leave a router, even if the buffers behind its fibres are small.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -6,9 +6,9 @@ use proptest::sample::select;
 use super::*;
 use crate::cases::cases;
 
-/// Routers 1 to 3 send packets of these sizes through router 0 to router 4; the buffers behind fibres hold one packet of 512 bytes, or eight
-/// where the buffer for retransmission is what is short.
-/// The third source is router 0 itself if `from_node`; the others send a packet each `interval`.
+/// The packets per second of three sources, which send packets of these sizes through router 0 to router 4. The sources are routers 1 to 3; if
+/// `from_node` is set, the third source is router 0. The first two sources send a packet each `interval`. The buffers behind fibres hold one packet
+/// of 512 bytes, or eight packets if `lines` limits the retransmission buffer.
 fn through_one_fibre(sizes: [u64; 3], from_node: bool, interval: &str, lines: &str) -> [f64; 3] {
     let packets = if lines.contains("retransmission") {
         8
@@ -48,7 +48,7 @@ proptest! {
         let from_node = from_node && arbitration != "transit-first";
         let lines = format!("arbitration = \"{arbitration}\"\nvirtual_channels = 1");
         let [a, b, large] = through_one_fibre([small[0], small[1], 512], from_node, "0 ns", &lines);
-        // A packet waits for all that are older with "oldest-first", whatever their number is.
+        // With "oldest-first", a packet waits for any number of older packets.
         let most = if arbitration == "oldest-first" { 40.0 } else { 4.2 };
         prop_assert!(most * large >= a + b, "{} and {} for {}", a, b, large);
     }
@@ -79,8 +79,8 @@ proptest! {
     }
 }
 
-/// The packets of each flow in a second, from router to router through router 0, whose fibres have two channels with space for one packet of
-/// 512 bytes. A flow has its ends and the size of its packets; one with equal ends is left out.
+/// The packets per second of each flow between two routers through router 0. The fibres have two channels, each with space for one packet of 512
+/// bytes. A flow consists of its source, its destination and the size of its packets. A flow with equal ends is left out.
 fn through_the_middle(flows: &[(usize, usize, u64)], arbitration: &str) -> Vec<f64> {
     let buffer = cycles(512 + 32, 4) * 32;
     let lines = format!(
@@ -120,7 +120,8 @@ fn a_channel_takes_no_turns_from_another() {
     }
 }
 
-/// Packets to two routers come by one fibre, on a channel each, and wait: once the way to each is free, both leave.
+/// Packets to two routers arrive over one fibre, each kind on its own channel, and wait. After the paths to both routers are free, both kinds leave
+/// at the same rate.
 #[test]
 fn queues_of_one_input_take_turns() {
     let mut text = String::from("[measure]\nfrom = \"150 us\"\nuntil = \"250 us\"\n")

@@ -1,4 +1,4 @@
-//! What nodes do together: they end with what they should have, in any network, and no sooner than the wires allow.
+//! Collective operations of nodes: in any network, the nodes end with the right values, and not earlier than the wires allow.
 
 use proptest::prelude::*;
 
@@ -50,11 +50,11 @@ proptest! {
 
 #[test]
 fn an_all_reduce_moves_each_vector_twice_but_for_one_part_of_it() {
-    // Around a ring of n, n - 1 parts of n go from each node to the next, twice.
+    // In a ring of n nodes, each node sends n - 1 of the n parts of its vector to the next node, twice.
     let net = Net::new("ring", &[8]);
     let result = collective(&net, "size = \"8 KiB\"");
     assert_eq!(result.moved_bytes, 8 * 2 * 7 * 1024);
-    // Dimension by dimension the same bytes move.
+    // Dimension by dimension, each node sends the same share: 15 of 16 parts, twice.
     let net = Net::new("torus", &[4, 4]);
     let result = collective(&net, "algorithm = \"dimension-wise\"\nsize = \"8 KiB\"");
     assert_eq!(result.moved_bytes, 16 * 2 * 15 * 512);
@@ -62,7 +62,7 @@ fn an_all_reduce_moves_each_vector_twice_but_for_one_part_of_it() {
 
 #[test]
 fn a_halo_fills_the_fibres_to_all_neighbours_at_once() {
-    // 32 packets of 1,536 bytes take 49 cycles of 6.4 ns each, whatever goes to the other neighbours meanwhile.
+    // 32 packets of 1,536 bytes take 49 cycles of 6.4 ns each, independent of the traffic to the other neighbours.
     let message = 32.0 * 49.0 * 6.4;
     for (shape, sides, queues) in [("ring", &[8][..], 2), ("torus", &[4, 4], 4)] {
         let net = Net::new(shape, sides);

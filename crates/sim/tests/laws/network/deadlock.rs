@@ -1,9 +1,9 @@
-//! Packets around a ring that wait for each other in a circle, and what keeps them from it.
+//! Packets in a ring that deadlock because each waits for the next, and the rules that prevent the deadlock.
 
 use super::threads::is_the_same_on_threads;
 use super::*;
 
-/// Buffers that hold one packet.
+/// The keys of routers whose buffers hold one packet.
 const SMALL: &str = "packet_size = \"256 B\"\nmax_payload_supported = \"128 B\"\nchannel_buffer = \"320 B\"\nbar = \"64 KiB\"";
 
 const AMOUNT: &str = "size = \"16 KiB\"\nrequest_size = \"256 B\"";
@@ -20,7 +20,7 @@ fn torus(sides: &[usize], network: &str, channels: u32) -> Net {
         .with_routers(&format!("{SMALL}\nvirtual_channels = {channels}"))
 }
 
-/// Runs until nothing moves any more: no flow is complete, and not for want of time.
+/// Runs until no packet moves any more, and asserts that no flow is complete although the time is not limited.
 fn assert_deadlock(text: &str) {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true), "a run comes to its end");
@@ -47,7 +47,7 @@ fn assert_freedom(text: &str) {
 
 #[test]
 fn a_ring_without_a_dateline_stands_still_when_all_send_half_way_round() {
-    // With two channels and no rule between them, each pair keeps to one of them.
+    // The rings have one channel. With two channels and no dateline, each pair of nodes would use only one of the channels.
     for steps in [2, 3] {
         assert_deadlock(&ring(false, 1).shifted(&[steps], AMOUNT));
         assert_deadlock(&ring(true, 1).shifted(&[steps], AMOUNT));
@@ -144,7 +144,8 @@ fn fibres_that_are_written_one_by_one_are_warned_of_when_their_ways_go_in_a_circ
             .collect();
         routers(count, "") + &fibres
     };
-    // Around four, the two ways to the opposite one are as short, and these ports leave out some fibres of the circle.
+    // A circle of four routers is not a case: the two paths to the opposite router have the same length, and the paths with these ports do not use
+    // all fibres of the circle.
     for count in [3, 5, 6, 8] {
         let found = warnings(&circle(count));
         assert_eq!(found.len(), usize::from(count > 3), "{count}: {found:?}");

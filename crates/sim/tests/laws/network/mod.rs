@@ -1,4 +1,4 @@
-//! Networks of routers, from scenario texts small enough to work out by hand.
+//! Tests of networks of routers. The scenarios are small enough to calculate the expected results by hand.
 
 mod acted_on;
 mod any_network;
@@ -29,11 +29,11 @@ use crate::fixture::*;
 pub struct Net {
     pub shape: &'static str,
     pub sides: Vec<usize>,
-    /// Lines of its section.
+    /// Lines of the network's own section.
     pub network: String,
-    /// Lines of its routers.
+    /// Lines for the routers of the network.
     pub routers: String,
-    /// Lines of its hosts.
+    /// Lines for the hosts of the network.
     pub hosts: String,
 }
 
@@ -81,7 +81,7 @@ impl Net {
         format!("n-{}", place.join("-"))
     }
 
-    /// The node so many steps up each dimension.
+    /// The node that is `steps` steps up each dimension from `node`.
     pub fn beyond(&self, node: usize, steps: &[usize]) -> usize {
         let place = self.place(node).into_iter().zip(&self.sides).zip(steps);
         let place: Vec<usize> = place
@@ -91,7 +91,7 @@ impl Net {
         both.fold(0, |number, (here, side)| number * side + here)
     }
 
-    /// Fibres between two nodes.
+    /// The number of fibres on the shortest path between two nodes.
     pub fn hops(&self, from: usize, to: usize) -> usize {
         let ends = self.place(from).into_iter().zip(self.place(to));
         let along = ends.zip(&self.sides).map(|((a, b), side)| {
@@ -105,7 +105,7 @@ impl Net {
         along.sum()
     }
 
-    /// The scenario, before what it has to do.
+    /// The text of the scenario without workloads.
     pub fn text(&self) -> String {
         let sides: Vec<String> = self.sides.iter().map(usize::to_string).collect();
         format!(
@@ -118,7 +118,7 @@ impl Net {
         )
     }
 
-    /// The scenario in which every node sends `amount` to the node so many steps up each dimension.
+    /// The text of the scenario in which every node sends `amount` to the node that is `steps` steps up each dimension.
     pub fn shifted(&self, steps: &[usize], amount: &str) -> String {
         let mut text = self.text();
         for node in 0..self.nodes() {
@@ -134,7 +134,7 @@ pub fn flow(id: &str, from: &str, to: &str, lines: &str) -> String {
     format!("[[flows]]\nid = \"{id}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{lines}\n")
 }
 
-/// Routers `r0`, `r1` and so on, each below a host of its own and set by the same lines.
+/// The text for routers `r0`, `r1` and so on with the same lines, each below its own host.
 pub fn routers(count: usize, lines: &str) -> String {
     let mut text = String::new();
     for node in 0..count {
@@ -157,7 +157,7 @@ pub fn fibre(from: usize, to: usize, lines: &str) -> String {
     format!("[[fibres]]\nfrom = \"r{from}\"\nto = \"r{to}\"\n{lines}\n")
 }
 
-/// Routers in a line.
+/// The text for a row of routers, each connected with the next by a fibre.
 pub fn line(count: usize, routers_lines: &str, fibre_lines: &str) -> String {
     let fibres = (1..count).map(|node| fibre(node - 1, node, fibre_lines));
     routers(count, routers_lines) + &fibres.collect::<String>()
@@ -170,19 +170,19 @@ pub fn warnings(text: &str) -> Vec<String> {
         .clone()
 }
 
-/// Packets that ended with an error.
+/// The number of packets that ended with an error.
 pub fn lost(result: &RunResult) -> u64 {
     result.errors.iter().map(|error| error.count).sum()
 }
 
-/// Cycles of a frame with so many bytes of a message.
+/// The number of cycles of a frame with `bytes` bytes of a message.
 pub fn cycles(bytes: u64, lanes: u64) -> u64 {
     const ENVELOPE: u64 = 20;
     ((bytes + ENVELOPE) / 8 + 1).div_ceil(lanes)
 }
 
-/// Runs to the end and on until all is at rest: then nobody holds a packet, and every end of a fibre that is not severed has
-/// all its credit back.
+/// Runs to the end, and 200 us longer until the fabric is at rest. Then no packet is in use, and every end of a fibre that is not severed has all its
+/// credit again.
 pub fn run_to_silence(text: &str) -> (Simulation, RunResult) {
     let mut simulation = simulation(text);
     assert!(simulation.run(&mut |_| true));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Two routers whose network leaves into a slow link, so that packets wait at the second one.
+/// A scenario with two routers. Packets leave the network by a slow link, so they wait at the second router.
 fn slow_exit(buffer: &str, metres: u32, lines: &str) -> String {
     let routers = format!("flow_control = \"native\"\nchannel_buffer = \"{buffer}\"\n{lines}");
     let text = line(2, &routers, &format!("length = \"{metres} m\""));
@@ -51,7 +51,7 @@ fn a_receiver_pauses_and_resumes() {
         let found = result.fibres.iter().find(|fibre| fibre.from == from);
         found.expect("there is a fibre")
     };
-    // The exit carries 200 MB/s and the fibre brings 4.9 GB/s: the sender waits most of the time.
+    // The slow link carries 200 MB/s and the fibre carries 4.9 GB/s, so the sender waits most of the time.
     assert!(fibre("r0").credit_stall_ns > 300_000.0, "{:?}", fibre("r0"));
     assert!(fibre("r1").control_bytes > 0 || fibre("r1").frames > 0);
 }
@@ -60,7 +60,7 @@ fn a_receiver_pauses_and_resumes() {
 fn a_buffer_too_small_for_the_way_there_and_back_is_warned_of_and_what_overflows_is_told() {
     let text = slow_exit("4 KiB", 1000, "");
     let found = warnings(&text);
-    // The two ends.
+    // There is a warning for each of the two ends of the fibre.
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(
         found[0].starts_with("law.toml:10: r0.channel_buffer: 4 KiB can overflow: "),

@@ -1,11 +1,11 @@
-//! Packets from one node to another arrive in the order in which they were sent, where their way is one.
+//! Packets from one node to another arrive in the order in which they were sent, if they have a single path.
 
 use transaction::Pattern;
 
 use super::*;
 
-/// Runs a step at a time: at every moment, what has arrived of each flow is its beginning. The flows' messages of `message`
-/// bytes lie one behind the other in the memory of their targets.
+/// Runs a step at a time, and asserts after each step that the arrived messages of each flow are the first messages of the flow. A flow has messages
+/// of `message` bytes, which are stored one after the other in the memory of the target.
 fn assert_order(text: &str, message: u64) {
     let mut simulation = simulation(text);
     let aperture = simulation.plan().networks[0].window.aperture();
@@ -16,7 +16,7 @@ fn assert_order(text: &str, message: u64) {
             let to = flow.to.expect("flows go to nodes");
             let node = &simulation.plan().nodes[to];
             let region = node.region().expect("it has memory");
-            // Addresses within a window end like those of the memory behind it.
+            // The offset of an address in its aperture is the offset in the memory behind the aperture.
             let base = region.base + flow.address % aperture;
             let mut bytes = vec![0; flow.window as usize];
             Pattern::new(simulation.plan().seed, flow.pattern).fill(0, &mut bytes);
@@ -24,7 +24,7 @@ fn assert_order(text: &str, message: u64) {
         })
         .collect();
     let mut arrived = vec![0; flows.len()];
-    // Fibres with errors tell their numbers for ever.
+    // Fibres with bit errors send their sequence numbers forever, so the loop ends when all messages have arrived.
     let whole = |arrived: &[usize]| {
         let mut both = flows.iter().zip(arrived);
         both.all(|((_, _, bytes), arrived)| arrived * message as usize == bytes.len())

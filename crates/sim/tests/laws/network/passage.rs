@@ -1,4 +1,4 @@
-//! Into a network by PCI Express and out of it again: windows, sizes, and what holds the sender back.
+//! Traffic that enters a network by PCI Express and leaves it by PCI Express: windows, packet sizes, and backpressure on the sender.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn base_of(simulation: &Simulation, name: &str, bar: usize) -> u64 {
     region.expect("a router has this BAR").base
 }
 
-/// Two routers of 64 KiB apertures, with four ports each.
+/// The size of an aperture. The scenario of [`two`] has two routers with four ports each, and each port has an aperture.
 const APERTURE: u64 = 64 << 10;
 
 fn two() -> Simulation {
@@ -55,7 +55,7 @@ fn a_write_to_the_own_node_comes_back_by_the_crossbar() {
 
 #[test]
 fn a_write_to_a_node_that_does_not_exist_is_an_unsupported_request() {
-    // Three nodes with four ports each leave a quarter of the window without any.
+    // The apertures of three nodes with four ports each occupy three quarters of the window.
     let mut simulation = simulation(&line(3, "aperture = \"64 KiB\"", ""));
     let window = base_of(&simulation, "r0", 2);
     simulation
@@ -127,7 +127,7 @@ fn what_leaves_by_pci_express_is_cut_at_pages_and_the_largest_payload() {
         (128, 1536, 0, 12),
         (256, 1536, 0, 6),
         (256, 1000, 0, 4),
-        // Within the first page 96 bytes, and then a whole payload and the rest.
+        // The first page contains 96 bytes. The next packets have a full payload and the remaining bytes.
         (256, 400, 4000, 3),
         (512, 512, 3, 2),
     ] {
@@ -192,7 +192,7 @@ fn a_slow_exit_holds_the_source_back_through_pci_express_credits() {
             out.utilisation > 0.5 && out.payload_bytes == 256 << 10,
             "{out:?}"
         );
-        // A Gen1 lane carries 250 MB/s, and the way in 8 times as much: the source waits for credit.
+        // A Gen1 lane carries 250 MB/s and the entry link carries 8 times as much, so the source waits for credit.
         let entry = result.link("h0-r0", "down");
         let waits = entry.credit_stall_ns + result.link("h0-a", "up").credit_stall_ns;
         assert!(

@@ -1,12 +1,12 @@
-//! Rate of a saturated fibre: cycles of a frame, and what clock compensation leaves.
+//! The rate of a saturated fibre, which depends on the cycles of a frame and on clock compensation.
 
 use super::*;
 
-/// Payload a second of messages of so many bytes, and what frames and clock compensation leave of the fibre.
+/// The measured payload rate of messages of `bytes` bytes, and the payload rate that frames and clock compensation permit.
 fn rates(bytes: u64, lanes: u64, compensation: bool) -> (f64, f64) {
     let cycle = 6.4;
     let takes = cycles(bytes, lanes) as f64 * cycle;
-    // A whole number of compensation periods with some thousand packets.
+    // The measurement takes a whole number of compensation periods, with some thousand packets.
     let period = 4992.0 * cycle;
     let periods = (2500.0 * takes / period).ceil().max(3.0);
     let until = 20_000.0 + periods * period;
@@ -55,7 +55,7 @@ fn packets_of_1536_bytes_go_at_4_890_gigabytes_a_second() {
 
 #[test]
 fn a_run_waits_for_messages_that_are_seldom() {
-    // One in 400 ms on average from either node, on fibres whose ends go on telling their credit.
+    // Each node sends a message every 400 ms on average, and the ends of the fibres continue to send their credit.
     let net = Net::new("ring", &[2]).with_network("fibre_bit_error_rate = 1e-15");
     let text = format!(
         "{}[[traffic]]\nid = \"t\"\nnetwork = \"n\"\nfrom = \"routers\"\nto = \"routers\"\nmessage = \"200 B\"\nload = \"500 B/s\"\nduration = \"4 s\"\n",

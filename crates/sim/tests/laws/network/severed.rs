@@ -1,11 +1,11 @@
-//! A fibre that is cut while packets are on it: nothing is lost without a report.
+//! A fibre that is cut while it carries packets: every lost packet is reported.
 
 use super::*;
 
 const ASKED: u64 = 256 << 10;
 const PACKET: u64 = 1 << 10;
 
-/// The numbers of packets that arrived, that are reported as lost for sure, and that are reported as in doubt.
+/// The number of packets that arrived, the number of packets that are reported as lost, and the number of packets that are reported as possibly lost.
 fn account(result: &RunResult, flows: u64) -> (u64, u64, u64) {
     let of = |what: &str| {
         let errors = result.errors.iter().filter(|error| error.what == what);
@@ -64,7 +64,7 @@ fn what_is_sent_into_the_dark_is_told_where_it_should_have_arrived() {
         result.errors("r1", "severed fibre"),
         result.errors("r0", "severed fibre"),
     );
-    // A microsecond at 4.9 GB/s until the dark is known, and what was under way.
+    // The lost packets are the packets of a microsecond at 4.9 GB/s, until the loss of light is detected, and the packets in flight.
     assert!((4..=7).contains(&there), "{:?}", result.errors);
     assert!(here > 100, "{:?}", result.errors);
 }
@@ -81,7 +81,7 @@ fn with_retransmission_what_was_not_acknowledged_is_told_as_in_doubt() {
             let (simulation, result) = run_to_silence(&text);
             let (arrived, lost, unsure) = account(&result, 1);
             assert!(arrived + lost <= ASKED / PACKET && arrived + lost + unsure >= ASKED / PACKET);
-            // No more than the fibre, the far router and the acknowledgements on their way hold.
+            // These are at most the packets in the fibre and in the far router, and the packets whose acknowledgements are in flight.
             assert!(unsure <= 16, "{:?}", result.errors);
             assert!(result.flow("f").completed && !result.flow("f").intact);
             assert_eq!(simulation.packets_in_use(), 0);
@@ -98,7 +98,7 @@ fn a_fibre_cut_at_rest_loses_nothing() {
     }
 }
 
-/// Four in a square, and traffic from one corner to the opposite one, one of whose two ways is cut.
+/// A scenario with four routers in a square and a flow from one corner to the opposite corner. One of the two paths of the flow is cut.
 fn square(routing: &str, reliable: bool) -> String {
     let net = Net::new("mesh", &[2, 2])
         .with_network(&format!("routing = \"{routing}\""))
@@ -181,7 +181,7 @@ fn the_others_go_on_around_a_cut_in_a_busy_torus() {
 
 #[test]
 fn time_until_the_cut_begins_when_the_links_are_up() {
-    // Gen1 links take longer to come up than these flows take.
+    // Gen1 links take longer to come up than these flows take to run.
     let text = "[links]\ngeneration = 1\nlanes = 1\n".to_owned() + &cut(false, "20 us", "");
     let slow = account(&run(&text), 1);
     assert_eq!(slow, account(&run(&cut(false, "20 us", "")), 1));

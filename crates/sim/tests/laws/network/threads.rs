@@ -1,4 +1,4 @@
-//! A run on several threads has the results, the events and the trace of a run on one.
+//! A run on several threads has the same results, events and trace as a run on one thread.
 
 use std::fs::File;
 use std::num::NonZero;
@@ -11,7 +11,7 @@ use super::any_network::network;
 use crate::cases::cases;
 use crate::fixture::*;
 
-/// All that a run reports.
+/// The output of a run.
 #[derive(Debug, PartialEq)]
 struct Run {
     result: String,
@@ -20,7 +20,7 @@ struct Run {
     trace: String,
 }
 
-/// Runs a scenario on `threads` threads. Returns what it reports, the number of threads, and how they shared the events.
+/// Runs a scenario on `threads` threads. Returns the output, the number of threads in use, and how the threads shared the events.
 fn run_on(text: &str, threads: usize, is_traced: bool) -> (Run, usize, Shares) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -54,7 +54,7 @@ fn told(simulation: &Simulation, trace: String) -> Run {
     }
 }
 
-/// Asserts that a run reports the same on one thread and on two, which share some windows.
+/// Asserts that a run has the same output on one thread and on two threads, and that the two threads share some windows.
 pub fn assert_two_are_as_one(text: &str) {
     let (one, ..) = run_on(text, 1, true);
     let (two, threads, shares) = run_on(text, 2, true);
@@ -65,9 +65,9 @@ pub fn assert_two_are_as_one(text: &str) {
     assert!(two == one, "{text}");
 }
 
-/// Whether a run reports the same on one thread, on two and on three, or on as many as its fabric allows.
+/// Whether a run has the same output on one, two and three threads, or on as many threads as its fabric permits.
 pub fn is_the_same_on_threads(text: &str, is_traced: bool) -> bool {
-    /// A link with many bit errors may retrain this often; the run on threads takes many seconds then, and is not repeated.
+    /// A run with more events is not repeated on three threads, because it takes many seconds. A link with many bit errors may retrain so often.
     const LONG: u64 = 1 << 20;
     let (one, ..) = run_on(text, 1, is_traced);
     let several = if one.events < LONG { 2..=3 } else { 2..=2 };
@@ -103,7 +103,7 @@ fn an_end_that_goes_to_electrical_idle_sends_a_frame_shorter_than_a_dllp() {
     assert!(is_the_same_on_threads(text, true));
 }
 
-/// A torus whose routers send to each other.
+/// A scenario with a torus whose routers send messages to each other.
 fn torus(side: usize, lines: &str) -> String {
     format!(
         "[networks.t]\nshape = \"torus\"\nsize = \"{side}x{side}\"\n[[traffic]]\nnetwork = \"t\"\nmessage = \"256 B\"\nfrom = \"routers\"\nto = \"routers\"\n{lines}"
@@ -181,7 +181,7 @@ fn a_run_has_as_many_threads_as_it_is_told_whatever_the_machine_has() {
     }
 }
 
-/// Two flows, of which the second begins when the first is nearly done, and is done at once.
+/// A scenario with two flows. The second flow begins shortly before the end of the first, and takes a short time.
 pub fn two_flows(size: u32) -> String {
     let flow = |from, to, lines: &str| {
         format!("[[flows]]\nfrom = \"t-{from}-host\"\nto = \"t-{to}-host\"\n{lines}\n")
@@ -203,7 +203,7 @@ fn a_run_ends_with_its_last_flow_in_whatever_region_that_ends() {
     }
 }
 
-/// A device whose link fails, and whose driver waits longer for its reset than anything else goes on.
+/// The link of a device fails. The driver waits for the reset of the device, and this wait is the last activity of the run.
 #[test]
 fn a_run_ends_with_the_reset_of_a_device_however_it_is_looked_at() {
     let text = "

@@ -1,4 +1,4 @@
-//! The trace of fibres, and that nobody who looks changes anything.
+//! The trace of fibres. A trace does not change a run.
 
 use serde_json::Value;
 

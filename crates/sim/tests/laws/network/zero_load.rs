@@ -1,11 +1,11 @@
-//! Latency of one message in an empty network: hops, counted.
+//! The latency of one message in an empty network, compared with the sum over its hops.
 
 use super::*;
 
-/// What a message takes, in femtoseconds.
+/// The parameters of a network on which the latency of a message depends.
 struct Times {
     lanes: u64,
-    /// Bits a second on a lane, and the cycle of 66 of them.
+    /// The bit rate of a lane. `cycle` is the time of 66 bits in femtoseconds.
     rate: &'static str,
     cycle: u64,
     clock_mhz: u64,
@@ -31,9 +31,9 @@ impl Times {
         (routers, format!("length = \"{} m\"", self.metres))
     }
 
-    /// The pipeline of the source; for each fibre a cycle until its first blocks are there, and its flight; the pipeline of
-    /// each router on the way and that of the last one to its user logic; and there the cycles behind the first, unless
-    /// the crossbar, which is `width` fibres wide, takes longer.
+    /// The latency in femtoseconds is a sum: the pipelines of the source and of each router on the path; for each fibre, a cycle until its first
+    /// blocks have arrived, and the flight time; the pipeline of the last router to its user logic; and the remaining cycles of the frame, or the
+    /// time of the frame in the crossbar if it is longer. The crossbar is `width` fibres wide.
     fn latency_fs(&self, bytes: u64, hops: u64) -> u64 {
         let cycle = self.cycle;
         let clock = 1_000_000_000 / self.clock_mhz;
@@ -58,7 +58,7 @@ const PUBLISHED: Times = Times {
     metres: 2,
 };
 
-/// One message between every pair, one after the other.
+/// Sends one message between every pair of nodes, one after the other, and checks the latencies.
 fn check(net: &Net, times: &Times, bytes: u64) {
     let (routers, fibre) = times.lines();
     let net = net.clone().with_routers(&routers).with_network(&fibre);
@@ -190,7 +190,7 @@ fn each_fibre_of_the_reliable_layer_waits_for_the_whole_frame() {
     let tail = (cycles(1536, 4) - 1) as f64 * 6.4;
     for hops in 1..=3 {
         let difference = of(hops, true) - of(hops, false);
-        // The last frame's tail is waited for in any case, and then the crossbar takes its half.
+        // In both runs the message waits for the tail of the last frame. If frames are stored, the crossbar then takes half of the time of a frame.
         let crossbar = cycles(1536, 4) as f64 * 3.2;
         let expected = hops as f64 * tail + crossbar - tail;
         assert!(

@@ -1,4 +1,4 @@
-//! Any messages between any queue pairs: every byte is where it should be, once, and events tell of them in order.
+//! Random messages between random queue pairs: every byte arrives once and at its place, and the events report the messages in order.
 
 use host::queue_pair::ENTRIES;
 use std::collections::BTreeMap;
@@ -11,26 +11,26 @@ use protocol::QueuePairId;
 use super::*;
 use crate::cases::cases;
 
-/// Bytes between two buffers that nobody may write.
+/// The minimum number of bytes between two buffers, which must not be written.
 const GAP: u64 = 24;
 const CANARY: u8 = 0xc5;
 const ARENA: u64 = 2 << 20;
 
-/// A queue pair, who has it, and what it sends.
+/// A queue pair, its host, and the descriptors that it sends.
 struct Side {
     host: usize,
     place: QueuePairPlace,
     descriptors: Vec<Descriptor>,
 }
 
-/// A host's memory for buffers: filled with canaries, but for what is given out.
+/// A host's memory for buffers. It is filled with canaries, except for the allocated buffers.
 struct Arena {
     base: u64,
     next: u64,
     bytes: Vec<u8>,
 }
 
-/// Bytes that are to arrive.
+/// Bytes that must arrive, and their place.
 struct Wanted {
     host: usize,
     ranges: Vec<Item>,
@@ -54,7 +54,7 @@ impl Any {
         (0..len).map(|_| self.below(256) as u8).collect()
     }
 
-    /// Ranges of `len` bytes in all at any places of a host's memory, with gaps between.
+    /// Random ranges in a host's memory with `len` bytes in total, and with gaps between the ranges.
     fn ranges(&mut self, host: usize, len: usize) -> Vec<Item> {
         let mut left = len;
         let mut ranges = Vec::new();
@@ -82,7 +82,7 @@ impl Any {
         }
     }
 
-    /// Something for `from` to send to `to`.
+    /// The descriptor of a random message from `from` to `to`.
     fn message(
         &mut self,
         label: u32,
@@ -141,7 +141,7 @@ fn any_messages(seed: u64) {
         1 + random.below(4),
         pick(&["512 B", "1 KiB", "8 KiB"], &mut random)
     );
-    // Programs of several queue pairs of a function do not know of each other here.
+    // The programs of the queue pairs of a function are not coordinated, so the doorbell FIFO must be large.
     let nic = format!(
         "doorbell_fifo = 128\ntags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n",
         pick(&["1", "3", "32", "256"], &mut random),
@@ -265,7 +265,7 @@ fn check_events(sides: &[Side], logs: &[Log], any: &Any) {
     }
 }
 
-/// PUTs of `peer` and the answers to own GETs each come once, and in order.
+/// Asserts that each PUT of `peer` and each answer to a GET of `side` arrives once, and in order.
 fn check_puts(side: &Side, peer: &Side, arrived: &[(Event, Vec<u8>)]) {
     let (own, other) = (side.place.id, peer.place.id);
     let puts = peer.descriptors.iter().filter(|one| one.destination == own);
@@ -296,7 +296,7 @@ fn end_of(targets: &[Item]) -> u64 {
         .map_or(0, |last| last.address + u64::from(last.len))
 }
 
-/// Every byte of every arena is what was put there before, or what has come.
+/// Asserts that every byte of every arena has its initial value or the value that was sent to it.
 fn check_bytes(simulation: &Simulation, any: &mut Any) {
     for wanted in std::mem::take(&mut any.wanted) {
         any.place(wanted.host, &wanted.ranges, &wanted.bytes);
@@ -319,7 +319,7 @@ fn a_shorter_last_message_is_noticed_like_the_others() {
             let result = crate::fixture::run(&(hosts(2, "", "") + &flow));
             let flow = &result.flows[0];
             assert!(flow.completed && flow.intact);
-            // Nothing else is waited for, such as a completion timeout.
+            // The run does not wait for anything after the last byte, for example a completion timeout.
             let last = flow.last_byte_ns.expect("it moved");
             assert!(
                 result.simulated_ns < last + 500.0,

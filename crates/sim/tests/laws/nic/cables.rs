@@ -1,4 +1,4 @@
-//! Controllers that cables join: what goes one way does not wait for what comes back.
+//! Controllers that are connected by cables: packets in one direction do not wait for packets in the other direction.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use crate::cases::cases;
 use crate::fixture::{Ask, run};
 use crate::network::threads::{assert_two_are_as_one, is_the_same_on_threads};
 
-/// A host on either side of so many controllers in a row, which ask each other for all they can in both ways.
+/// A scenario with `controllers` controllers in a row. The hosts at the two ends of the row send each other as many requests as possible.
 fn across(controllers: usize, crossbar: &str, nic: &str) -> String {
     let crossbar =
         format!("posted_headers = 1\nnonposted_headers = 1\ncompletion_headers = 1\n{crossbar}");
@@ -44,7 +44,7 @@ fn messages_loads_and_stores_share_cables_both_ways() {
     }
 }
 
-/// Also where they stand still in the end.
+/// The scenario without a channel for GETs ends in a deadlock.
 #[test]
 fn controllers_with_their_hosts_run_on_threads_of_their_own() {
     let far = "cable_send_latency = \"300 ns\"";
@@ -53,7 +53,7 @@ fn controllers_with_their_hosts_run_on_threads_of_their_own() {
     }
 }
 
-/// A flow between two of the hosts: by their controllers, or by stores.
+/// A flow between two hosts, by messages of their controllers or by stores.
 fn flow() -> impl Strategy<Value = (Index, Index, &'static str, u32)> {
     let kinds = &[
         "primitive = \"put\"",
@@ -68,7 +68,7 @@ fn flow() -> impl Strategy<Value = (Index, Index, &'static str, u32)> {
     )
 }
 
-/// Controllers in a row with so many hosts, cables of any length and speed, and flows.
+/// A scenario with random numbers of controllers in a row and of hosts, cables of random delay and speed, and flows.
 fn row() -> impl Strategy<Value = String> {
     let cables = (
         select(&["0 ns", "1 ns", "7 ns", "90 ns"][..]),
@@ -115,7 +115,7 @@ fn gets_without_a_channel_of_their_own_wait_for_ever() {
 fn stores_over_a_cable_go_at_its_pace() {
     let flow = "[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"h1\"\ndirection = \"write\"\nsize = \"256 KiB\"\n";
     let row = in_a_row(&hosts(2, "", ""), 2, 2);
-    // One lane at 5 GT/s, of 8b/10b: 500 MB/s, and packets of 512 bytes with 24 around them.
+    // One lane at 5 GT/s with 8b/10b encoding carries 500 MB/s. Packets have 512 bytes of payload and 24 bytes of overhead.
     let text = row.replace("[[cables]]\n", "[[cables]]\nlanes = 1\n") + flow;
     let rate = run(&text).all_intact().flow("f").bytes_per_second;
     crate::fixture::close(rate.expect("it moved"), 5e8 * 512.0 / 536.0, 2.0);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixture::{Ask, run, trace};
 
-/// One message from a host with one lane at 2.5 GT/s, which is 250 MB/s.
+/// A scenario with one message from a host, whose controller has one lane at 2.5 GT/s, which carries 250 MB/s.
 fn message(primitive: &str, size: u32) -> String {
     let slow = "upstream = { to = \"h0\", generation = 1, lanes = 1 }";
     hosts(2, "", "").replace("upstream = \"h0\"", slow)
@@ -46,10 +46,10 @@ fn messages_that_arrive_are_noticed_though_others_were_lost() {
     let result = simulation.result();
     let flow = result.flow("f");
     assert!(0 < flow.bytes && flow.bytes < 400 * 64, "{}", flow.bytes);
-    // The program sees messages only every 20 us, and the last ones, too.
+    // The program polls for messages only every 20 us, also for the last messages.
     let last = flow.last_byte_ns.expect("some arrived");
     assert!(simulation.now().as_ns() > last + 10_000.0);
-    // Each latency is of one message, and not from the doorbell of another that was lost.
+    // Each latency begins with the doorbell of the message itself, not with the doorbell of another message that was lost.
     let longest = flow.latency_ns.as_ref().expect("some were noticed").max;
     assert!((20_000.0..30_000.0).contains(&longest), "{longest}");
 }

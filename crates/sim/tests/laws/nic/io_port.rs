@@ -1,4 +1,4 @@
-//! An endpoint whose functions belong to several hosts: each function reaches its owner and nobody else, and is reached by it alone.
+//! An endpoint whose functions belong to several hosts: each function can access only its owner, and only the owner can access the function.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::cases::cases;
 use crate::fixture::{Ask, run};
 
-/// So many hosts, and an endpoint `eth` with a function for each of `owners`.
+/// A scenario with `count` hosts, and an endpoint `eth` with a function for each of `owners`.
 fn shared(count: usize, owners: &[usize], port: &str) -> String {
     let names: Vec<String> = owners.iter().map(|owner| format!("\"h{owner}\"")).collect();
     let mut text = hosts(count, "", "");
@@ -17,14 +17,14 @@ fn shared(count: usize, owners: &[usize], port: &str) -> String {
         names.join(", "),
         owners.len() - 1
     );
-    // One more port than there are hosts.
+    // The controller needs one more port than there are hosts.
     text.replace(
         &format!("ports = {count}"),
         &format!("ports = {}", count + 1),
     )
 }
 
-/// A flow of a function.
+/// A flow between a function of `eth` and a host.
 fn flow(id: &str, function: usize, host: usize, direction: &str) -> String {
     format!(
         "[[flows]]\nid = \"{id}\"\nfrom = \"eth\"\nfunction = {function}\nto = \"h{host}\"\ndirection = \"{direction}\"\nsize = \"32 KiB\"\n"
@@ -74,7 +74,7 @@ fn loads_that_wait_for_credit_do_not_hold_back_answers() {
     crate::fixture::close(rate(&(alone.clone() + loads)), rate(&alone), 5.0);
 }
 
-/// What a program on `host` loads from the registers of `function` after it has stored there.
+/// Stores to the registers of `function` by a program on `host`, and returns the bytes that the program then loads from the registers.
 fn touch(simulation: &mut Simulation, host: &str, function: u8) -> Vec<u8> {
     let plan = simulation.plan();
     let eth = plan.nodes.iter().find(|node| node.name == "eth");
@@ -100,7 +100,7 @@ fn a_host_reaches_the_registers_of_its_own_functions_alone() {
         assert!(touch(&mut simulation, host, function).is_empty());
     }
     assert_eq!(simulation.result().errors("p", "unsupported request"), 4);
-    // What was refused changed nothing: the owner reads what reset left there.
+    // The refused stores have changed nothing: the owner reads the reset values.
     let registers = simulation
         .plan()
         .nodes
@@ -121,7 +121,7 @@ fn a_host_reaches_the_registers_of_its_own_functions_alone() {
 
 #[test]
 fn a_function_of_nobody_reaches_nobody() {
-    // A write to an address that both hosts have, by a function without an owner.
+    // A function without an owner writes to an address that exists in both hosts.
     let text = shared(2, &[0, 1], "").replace("virtual_functions = 1", "virtual_functions = 2")
         + "[[flows]]\nid = \"f\"\nfrom = \"eth\"\nfunction = 2\nto = \"0x100000\"\nsize = \"4 KiB\"\n";
     let mut simulation = simulation(&text);
@@ -147,7 +147,7 @@ fn a_function_of_nobody_reaches_nobody() {
 
 #[test]
 fn an_interrupt_goes_to_the_owner() {
-    // A write of a function to where its owner takes interrupts.
+    // A function writes to the address at which its owner receives interrupts.
     let text = shared(2, &[0, 1], "")
         + "[[flows]]\nid = \"f\"\nfrom = \"eth\"\nfunction = 1\nto = \"0xfee00000\"\nsize = \"4 B\"\n";
     let mut simulation = simulation(&text);

@@ -1,5 +1,5 @@
-//! What an owner does to its own queue pairs, however odd, is its own matter: nobody else waits for it, and the next owner of a pair
-//! sees nothing of it.
+//! Isolation of queue pairs: if an owner uses its own queue pairs wrongly, other owners do not wait, and the next owner of a pair finds nothing of
+//! the previous owner.
 
 use device::nic::event::EventKind;
 use device::nic::registers::{Doorbell, offset, register};
@@ -11,7 +11,7 @@ use super::window::play;
 use super::*;
 use crate::cases::cases;
 
-/// Stores to the registers of a queue pair, one after the other.
+/// Stores values to the registers of a queue pair, one after the other.
 fn store(simulation: &mut Simulation, host: &str, place: QueuePairPlace, stores: &[(u64, u64)]) {
     let block = place.page + register(place.id.pair(), 0);
     let stores = stores.to_vec();
@@ -25,7 +25,7 @@ fn store(simulation: &mut Simulation, host: &str, place: QueuePairPlace, stores:
         .expect("a host runs programs");
 }
 
-/// Whether a PUT between the last pairs of a function comes to its end, and its bytes with it.
+/// Whether a PUT between the last queue pairs of a function ends, and its bytes arrive.
 fn goes_on(simulation: &mut Simulation, function: u8) -> bool {
     let mut open = |nic| {
         simulation
@@ -52,7 +52,7 @@ fn goes_on(simulation: &mut Simulation, function: u8) -> bool {
     all(&sent).len() == 1 && bytes == [7; 100]
 }
 
-/// A value of a register: often one that matters.
+/// A random value for a register. Many of the values are special cases.
 fn values() -> impl Strategy<Value = u64> {
     prop_oneof![
         0..70_u64,
@@ -109,7 +109,7 @@ fn a_list_of_buffers_that_cannot_be_read_keeps_nobody_else() {
 
 #[test]
 fn a_nap_whose_pair_gets_another_owner_does_not_arrive() {
-    // The other owner comes at any time of the NAP: with another key, and a ring of one event.
+    // The owner of the pair changes at different times during the transfer of the NAP. The new owner uses another key and a ring of one event.
     for after in (400..6000).step_by(200) {
         let (mut simulation, from, to) = two("", "");
         let nap = descriptor(&to, 1, Body::NapImmediate(vec![0xee; 2048]));
@@ -143,7 +143,7 @@ fn a_nap_whose_pair_gets_another_owner_does_not_arrive() {
             .iter()
             .map(|(event, _)| (event.len, event.fault))
             .collect();
-        // What came before the pair was closed stands in the ring where the owner before has left it.
+        // A NAP that arrived before the pair was closed is still in the ring, which the previous owner has not read.
         assert!(
             arrived == [(10, None)] || had_come && arrived[0].0 == 2048,
             "{after}: {arrived:?}"
@@ -172,7 +172,7 @@ fn a_closed_pair_forgets_its_doorbells() {
     stores.extend([(offset::CONTROL, 0), (offset::CONTROL, 9 << 16 | 1)]);
     store(&mut simulation, "h0", from, &stores);
     pass(&mut simulation, 100);
-    // The next owner finds no event of the one before, and its own is the first.
+    // The next owner finds no event of the previous owner: the first event is its own.
     let place = QueuePairPlace { key: 9, ..from };
     let put = descriptor(&to, 77, Body::NapImmediate(vec![1; 8]));
     let sent = send(&mut simulation, "h0", place, vec![put]);
@@ -195,7 +195,8 @@ fn who_asks_for_what_cannot_be_had_is_told() {
             ..descriptor(&to, label, body)
         }
     };
-    // Where no memory is; with a key that is not its own; and with its own, which is not that of the other side.
+    // Three GETs are wrong: one uses an address without memory, one uses a key that is not the key of its own pair, and one uses the key of its own
+    // pair, which is not the key of the destination pair.
     let asked = vec![get(7, 3, 0x30_0000_0000), get(8, 4, 0)];
     let sent = send(&mut simulation, "h0", from, asked);
     let arrived = receive(&mut simulation, "h0", from);
@@ -227,7 +228,8 @@ fn who_asks_for_what_cannot_be_had_is_told() {
     assert!(goes_on(&mut simulation, 0));
 }
 
-/// PUTs or GETs of 4 KiB that function 1 of `n0` and function 1 of `n1` come to the end of in 400 us, beside what `other` does.
+/// The number of PUTs or GETs of 4 KiB between function 1 of `n0` and function 1 of `n1` that end in 400 us, while the requests that `other` has
+/// started are in progress.
 fn beside(count: usize, is_get: bool, other: impl FnOnce(&mut Simulation)) -> usize {
     let mut simulation = simulation(&hosts(count, "virtual_channels = 3", ""));
     let mut open = |nic| {
@@ -275,7 +277,7 @@ fn beside(count: usize, is_get: bool, other: impl FnOnce(&mut Simulation)) -> us
     all(&ended).len()
 }
 
-/// Requests of function 0 of `from`, as many as a function may have under way.
+/// Keeps as many requests of function 0 of `from` in flight as a function may have.
 fn flood(simulation: &mut Simulation, from: &str, host: &str, body: impl Fn(u64, u64) -> Body) {
     let here = simulation
         .open_pair(from, (0, 0), 7, ENTRIES)
@@ -309,7 +311,7 @@ fn flood(simulation: &mut Simulation, from: &str, host: &str, body: impl Fn(u64,
         .expect("a host runs programs");
 }
 
-/// What a flood is made of, by the buffers of both sides.
+/// A function that makes the body of the requests of a flood from the addresses of the buffers of both sides.
 type Kind<'a> = &'a dyn Fn(u64, u64) -> Body;
 
 #[test]

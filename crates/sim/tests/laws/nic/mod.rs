@@ -22,7 +22,8 @@ use sim::Simulation;
 
 use crate::fixture::simulation;
 
-/// Hosts h0, h1, ... with controllers n0, n1, ... at one crossbar; the lines `crossbar` and `nic` are added to its and to theirs.
+/// A scenario with hosts h0, h1, ... with network interface controllers n0, n1, ... at one crossbar. The lines `crossbar` are added to the section of
+/// the crossbar, and the lines `nic` to the sections of the network interface controllers.
 pub fn hosts(count: usize, crossbar: &str, nic: &str) -> String {
     let mut text = format!(
         "[links]\ngeneration = 2\nlanes = 8\n[controllers.c]\nports = {count}\n{crossbar}\n"
@@ -36,7 +37,7 @@ pub fn hosts(count: usize, crossbar: &str, nic: &str) -> String {
     text
 }
 
-/// The same hosts, dealt out to `controllers` crossbars in a row.
+/// Changes the scenario `text` of [`hosts`] with `count` hosts: the hosts are distributed over `controllers` crossbars in a row.
 pub fn in_a_row(text: &str, count: usize, controllers: usize) -> String {
     let (links, rest) = text.split_once("[controllers.c]").expect("there is one");
     let (crossbar, hosts) = rest.split_once("[hosts").expect("there are some");
@@ -56,7 +57,7 @@ pub fn in_a_row(text: &str, count: usize, controllers: usize) -> String {
     row + &hosts
 }
 
-/// What programs saw.
+/// The values that programs have collected.
 pub type Seen<T> = Arc<Mutex<Vec<T>>>;
 
 pub fn item(address: u64, len: usize) -> Item {
@@ -66,7 +67,7 @@ pub fn item(address: u64, len: usize) -> Item {
     }
 }
 
-/// A descriptor to the queue pair at `to`, whose sender gets an event.
+/// A descriptor for a message to the queue pair at `to`. The sender and the receiver get an event.
 pub fn descriptor(to: &QueuePairPlace, label: u32, body: Body) -> Descriptor {
     Descriptor {
         body,
@@ -79,7 +80,7 @@ pub fn descriptor(to: &QueuePairPlace, label: u32, body: Body) -> Descriptor {
     }
 }
 
-/// Posts each descriptor through the queue pair at `place`, and sees the events of what was sent.
+/// Posts each descriptor through the queue pair at `place`, and collects the events of the sent messages.
 pub fn send(
     simulation: &mut Simulation,
     host: &str,
@@ -111,7 +112,7 @@ pub fn send(
     seen
 }
 
-/// Sees the events of what arrives at the queue pair at `place`, with the bytes of each NAP.
+/// Collects the events of messages that arrive at the queue pair at `place`, with the bytes of each NAP.
 pub fn receive(
     simulation: &mut Simulation,
     host: &str,
@@ -153,13 +154,13 @@ pub fn all<T: Clone>(seen: &Seen<T>) -> Vec<T> {
     seen.lock().expect("nobody panics with it").clone()
 }
 
-/// Goes on for so many microseconds.
+/// Continues the simulation for `us` microseconds.
 pub fn pass(simulation: &mut Simulation, us: u64) {
     let until = simulation.now() + Span::from_us(us);
     simulation.run_until(until, &mut || true);
 }
 
-/// Two hosts, an open queue pair of each with the key 7, and the time at which they are.
+/// A simulation of two hosts, each with an open queue pair with the key 7, and the places of the two queue pairs.
 pub fn two(crossbar: &str, nic: &str) -> (Simulation, QueuePairPlace, QueuePairPlace) {
     let mut simulation = simulation(&hosts(2, crossbar, nic));
     let from = simulation

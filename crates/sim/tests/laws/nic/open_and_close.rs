@@ -1,4 +1,4 @@
-//! Queue pairs that programs open and close by themselves.
+//! Queue pairs that are opened and closed by programs.
 
 use device::nic::event::EventKind;
 use host::queue_pair::ENTRIES;
@@ -7,7 +7,7 @@ use packet::Fault;
 use super::window::play;
 use super::*;
 
-/// Faults of the kind `fault` that a controller has counted.
+/// The number of faults of the kind `fault` that a controller has counted.
 fn counted(simulation: &Simulation, nic: &str, fault: Fault) -> u64 {
     let faults = simulation.faults(nic, 0).expect("it is a controller");
     faults[fault.index()]
@@ -20,7 +20,7 @@ struct Two {
 }
 
 impl Two {
-    /// Two hosts with a place for a queue pair each, and some memory.
+    /// A simulation of two hosts, each with a place for a queue pair and some memory.
     fn new() -> Self {
         let mut simulation = simulation(&hosts(2, "", ""));
         let mut place = |nic| {
@@ -77,7 +77,7 @@ fn what_programs_open_carries_every_primitive() {
     assert_eq!(got, (vec![3; 100], 0));
 }
 
-/// Sends one NAP, whose end is reported without a fault.
+/// Sends one NAP, and asserts that its event reports no fault.
 async fn nap(pair: &mut QueuePair, to: QueuePairPlace, label: u32) {
     let posted = pair.nap(to.id, label, vec![1; 8]).await;
     posted.expect("there is room");
@@ -85,7 +85,7 @@ async fn nap(pair: &mut QueuePair, to: QueuePairPlace, label: u32) {
     assert_eq!((event.word, event.fault), (u64::from(label), None));
 }
 
-/// Sleeps until so many microseconds after the beginning.
+/// Sleeps until `us` microseconds after the start of the simulation.
 async fn until(system: &host::System, us: u64) {
     let now = system.now().await.as_fs();
     let time = Span::from_us(us).as_fs().saturating_sub(now);
@@ -123,7 +123,7 @@ fn a_closed_pair_takes_nothing_and_may_be_opened_with_another_key() {
         until(&system, 150).await;
         (event.len, pair.has_arrived().await)
     });
-    // Of those before only what was dropped is known: with the pair closed, and with the old key.
+    // The earlier NAPs were dropped and are only counted: one arrived while the pair was closed, and one had the old key.
     assert_eq!((first, more), (8, false));
     assert_eq!(counted(&two.simulation, "n1", Fault::ClosedPair), 1);
     assert_eq!(counted(&two.simulation, "n1", Fault::Key), 1);

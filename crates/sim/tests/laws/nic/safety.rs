@@ -1,4 +1,4 @@
-//! What must not happen: each is stopped, counted where its owner can read it, and keeps nobody else from going on.
+//! Forbidden accesses: each is stopped, is counted in a register that the owner can read, and does not block other queue pairs.
 
 use device::nic::event::EventKind;
 use device::nic::registers::{Doorbell, FAULTS, NAP_BUFFER, PAGE, offset, register};
@@ -12,12 +12,12 @@ use crate::fixture::{Ask, run, steady};
 const CANARY: u8 = 0xc5;
 const BUFFER: u64 = 4096;
 
-/// Two hosts with an open queue pair each, and a buffer between canaries in both memories.
+/// A simulation of two hosts, each with an open queue pair, and with a buffer between canaries in its memory.
 struct Pair {
     simulation: Simulation,
     from: QueuePairPlace,
     to: QueuePairPlace,
-    /// Where the buffers are: there are canaries on both sides of each.
+    /// The addresses of the buffers are `source` and `target`. There are canaries on both sides of each buffer.
     source: u64,
     target: u64,
     /// Pages of canaries before and behind the descriptors, rings and NAP buffers of each pair.
@@ -76,19 +76,19 @@ impl Pair {
         descriptor(&self.to, label, body)
     }
 
-    /// Posts the descriptors and goes on until all is over; the events of the sender.
+    /// Posts the descriptors, continues for 200 us, and returns the events of the sender.
     fn post(&mut self, descriptors: Vec<Descriptor>) -> Vec<Event> {
         let sent = send(&mut self.simulation, "h0", self.from, descriptors);
         pass(&mut self.simulation, 200);
         all(&sent)
     }
 
-    /// Nothing has come where PUTs go, nor around anything else.
+    /// Whether no bytes were written to the target of PUTs, or around buffers, descriptors and rings.
     fn is_untouched(&self) -> bool {
         self.has_fences() && self.is_canary("h1", self.target, BUFFER)
     }
 
-    /// Nothing has come around buffers, descriptors and rings.
+    /// Whether no bytes were written around buffers, descriptors and rings.
     fn has_fences(&self) -> bool {
         let sides = |base: u64| [base - BUFFER, base + BUFFER];
         let around = [("h0", self.source), ("h1", self.target)];
@@ -106,7 +106,8 @@ impl Pair {
         bytes.iter().all(|byte| *byte == CANARY)
     }
 
-    /// How often a controller has stopped something of function 0, as its owner reads it and as the simulation knows it.
+    /// The number of faults that a controller has counted for function 0. The register that the owner reads and the result of the simulation must
+    /// agree.
     fn count(&mut self, side: &str, fault: Fault) -> u64 {
         let place = if side == "n0" { self.from } else { self.to };
         let host = if side == "n0" { "h0" } else { "h1" };
@@ -120,7 +121,7 @@ impl Pair {
         read
     }
 
-    /// Stores to the registers of `n0`, as a program that has no library does.
+    /// Stores values to the registers of `n0` without the library for queue pairs.
     fn store(&mut self, stores: Vec<(u64, Vec<u8>)>) {
         let program = |system: host::System| async move {
             for (address, bytes) in stores {
@@ -132,7 +133,7 @@ impl Pair {
         pass(&mut self.simulation, 50);
     }
 
-    /// Rings the doorbell of one descriptor, for a PUT of 8 bytes, so often.
+    /// Rings the doorbell of one descriptor, for a PUT of 8 bytes, `times` times.
     fn ring_past_the_library(&mut self, times: usize) {
         let descriptor = self.put(1, 8).emit();
         self.simulation
@@ -146,7 +147,7 @@ impl Pair {
         self.store(vec![(bell, doorbell.emit().to_le_bytes().into()); times]);
     }
 
-    /// A good message after all that still arrives.
+    /// Asserts that a correct message still arrives.
     fn goes_on(&mut self) {
         let place = self.simulation.open_pair("n0", (5, 1), 7, ENTRIES);
         let place = place.expect("another queue pair");
@@ -183,7 +184,7 @@ fn a_packet_with_a_wrong_key_is_dropped() {
     };
     let arrived = receive(&mut pair.simulation, "h1", pair.to);
     pair.post(vec![bad, nap, get]);
-    // Eight packets of the PUT and three of the NAP; the GET does not leave, as its answer could not come back.
+    // The receiver stops eight packets of the PUT and three of the NAP. The sender stops the GET, because its answer could not return.
     assert_eq!(pair.count("n1", Fault::Key), 11);
     assert_eq!(pair.count("n0", Fault::Key), 1);
     assert!(pair.is_untouched() && all(&arrived).is_empty());
@@ -249,7 +250,7 @@ fn a_source_that_cannot_be_read_ends_its_message() {
     assert_eq!(faults, [Some(Fault::Source); 2]);
     assert_eq!(pair.count("n0", Fault::Source), 2);
     assert!(all(&arrived).is_empty());
-    // The buffer of the NAP that was given up is there for the next.
+    // The buffer of the NAP that was stopped is available for the next NAP.
     let nap = descriptor(&pair.to, 4, Body::NapImmediate(vec![7; 10]));
     let place = pair.simulation.open_pair("n0", (1, 0), 7, ENTRIES);
     send(
@@ -270,7 +271,7 @@ fn a_descriptor_that_is_none_is_told_to_its_owner() {
     let bell = pair.from.page + register(0, offset::DOORBELL);
     let ring =
         |address: u64, len: u32| (bell, Doorbell { address, len }.emit().to_le_bytes().into());
-    // Ones all over, an address where nothing is, a descriptor shorter than its bell says, and none at all.
+    // Four doorbells are wrong: the descriptor contains only ones, its address has no memory, it is too short, or its length is zero.
     let junk = pair.source;
     pair.store(vec![
         ring(junk, 64),
@@ -289,7 +290,7 @@ fn a_descriptor_that_is_none_is_told_to_its_owner() {
 fn a_get_of_more_ranges_than_a_packet_carries_is_told_to_its_owner() {
     let mut pair = Pair::new("channel_buffer = \"512 B\"", "");
     let ranges = |base: u64, count: u64| (0..count).map(|at| item(base + at, 1)).collect();
-    // A head of 32 bytes and items of 16 fill 496 with 29 of them.
+    // A header of 32 bytes and 29 items of 16 bytes occupy 496 bytes.
     let get = |label, targets: u64| {
         let (sources, targets) = (
             vec![item(pair.target, targets as usize)],
@@ -345,7 +346,7 @@ fn a_ring_that_nobody_empties_takes_no_more_events_than_it_has_room_for() {
     pair.simulation
         .fill("h1", behind, &[CANARY; 64])
         .expect("it is memory");
-    // The ring and the pool have 64 entries; nobody takes any out.
+    // The ring and the pool have 64 entries, and no program removes any.
     let events = pair.post(vec![nap; 70]);
     assert_eq!(events.len(), 70);
     assert_eq!(pair.count("n1", Fault::RingFull), 6);
@@ -404,7 +405,7 @@ fn a_message_without_a_buffer_is_dropped() {
 fn a_buffer_off_its_boundary_is_not_used() {
     let mut pair = Pair::new("", "");
     let (ring, mut addresses) = pair.to.buffers();
-    // The first sixteen are in the controller already.
+    // The controller has already read the first sixteen addresses.
     let misplaced = pair.target + 8;
     assert_ne!(misplaced % NAP_BUFFER, 0);
     addresses[16 * 8..][..8].copy_from_slice(&misplaced.to_le_bytes());
@@ -420,7 +421,7 @@ fn a_buffer_off_its_boundary_is_not_used() {
     pair.goes_on();
 }
 
-/// GB/s of each of two functions: the first sends messages of 1 MiB as fast as it can, the second of `size` bytes.
+/// The rates of two functions in GB/s. Both send as fast as possible: the first sends messages of 1 MiB, the second sends messages of `size`.
 fn shares(sharing: &str, size: &str) -> (f64, f64) {
     let flow = |function: u32, size: &str| {
         format!(
@@ -442,7 +443,7 @@ fn a_function_with_long_messages_takes_no_more_than_its_share_where_they_share_b
         long + short > 3.1 && short > 0.49 * (long + short),
         "{long} {short}"
     );
-    // Doorbell by doorbell the longer message wins.
+    // If functions take turns by message, the function with the longer messages gets most of the rate.
     let (long, short) = shares("message", "4 KiB");
     assert!(short < 0.05 * long, "{long} {short}");
 }

@@ -1,5 +1,5 @@
-//! Loads and stores between hosts in one address space: every byte where it should be, stores before the loads behind them, and
-//! nobody waits for ever.
+//! Loads and stores between hosts in one address space: every byte arrives at its place, stores arrive before later loads, and no program waits
+//! forever.
 
 use proptest::prelude::*;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::cases::cases;
 use crate::fixture::{Ask, close, run};
 
-/// Has a program on `host` run to its end: what it returns.
+/// Runs a program on `host` to its end, and returns the result of the program.
 pub fn play<T, F>(
     simulation: &mut Simulation,
     host: &str,
@@ -74,7 +74,7 @@ fn stores_go_over_cables() {
 
 #[test]
 fn a_load_passes_no_store_however_busy_the_way_is() {
-    // One lane up to the memory that two others write to all the time.
+    // The link to the memory has one lane, and two other flows write to the memory all the time.
     let narrow = "upstream = { to = \"h1\", lanes = 1 }\n";
     let text = hosts(3, "io_buffer = \"4 KiB\"", "").replace("upstream = \"h1\"\n", narrow)
         + "[[flows]]\nid = \"a\"\nfrom = \"h2\"\nto = \"h1\"\ndirection = \"both\"\nduration = \"60 us\"\n"
@@ -135,7 +135,7 @@ fn nobody_answers_where_nobody_is() {
         .window("h0", "h1")
         .expect("they share a controller")
         - own;
-    // The window has room for a fourth processor, and the third has no such address.
+    // The first address belongs to a fourth host, which does not exist. The second address does not exist in the third host.
     for nowhere in [own + 3 * space, own + 2 * space + (8 << 30)] {
         let seen = play(&mut simulation, "h0", move |system| async move {
             system.store(nowhere, &[1; 8]).await;
@@ -157,7 +157,7 @@ fn stores_go_at_the_pace_of_the_crossbar() {
             "[[flows]]\nid = \"f\"\nfrom = \"h0\"\nto = \"h1\"\ndirection = \"{direction}\"\nsize = \"256 KiB\"\n"
         )
     };
-    // Packets of 128 bytes and a header of 16, 16 bytes in each cycle of 4 ns.
+    // Packets have 128 bytes of payload and 16 bytes of header, and the datapath carries 16 bytes in each cycle of 4 ns.
     let text = hosts(2, "", "max_payload_supported = \"128 B\"") + &flow("write");
     let text = text.replace("generation = 2", "generation = 3");
     let stores = run(&text).all_intact();
@@ -166,7 +166,7 @@ fn stores_go_at_the_pace_of_the_crossbar() {
         128.0 / 36e-9,
         2.0,
     );
-    // So many loads at a time, each of which takes as long as one alone.
+    // `loads` loads are in flight at the same time, and each takes as long as a single load.
     let rate = |loads: u32| {
         let result = run(&(hosts(2, "", &format!("loads = {loads}")) + &flow("read"))).all_intact();
         result.flow("f").bytes_per_second.expect("it moved")
@@ -174,7 +174,7 @@ fn stores_go_at_the_pace_of_the_crossbar() {
     close(rate(4) / rate(1), 4.0, 5.0);
 }
 
-/// Flows of loads and stores between any two of the hosts, beside messages.
+/// Flows between pairs of hosts: loads and stores, and messages.
 fn flows(count: usize, picks: &[(usize, usize, u8, u32, u32)]) -> String {
     let mut text = String::new();
     for (number, (from, to, kind, request, offset)) in picks.iter().enumerate() {
@@ -223,7 +223,7 @@ proptest! {
         controllers in 1_usize..4,
     ) {
         let crossbar = format!("io_buffer = \"{} B\"\n", 640 << buffer);
-        // The first host's side of the fabric has smaller packets than the others'.
+        // The fabric of the first host may have smaller packets than the fabrics of the other hosts.
         let nic = format!("loads = {loads}\ntags = {tags}\nreceive_buffer = \"{} B\"\n", 640 << buffer);
         let text = hosts(count, &crossbar, &nic) + &flows(count, &picks);
         let own = format!("[devices.n0]\nmax_payload_supported = \"{} B\"\nmax_read_request = \"{} B\"\n", 128 << payload, 128 << to_here);

@@ -1,4 +1,4 @@
-//! Any programs whose sends have receives.
+//! Random programs in which each send has a receive.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -14,11 +14,11 @@ struct Any {
     to: usize,
     tag: u32,
     len: usize,
-    /// Where it is at both ends.
+    /// The offset of the message in the memory of both ends.
     at: u64,
 }
 
-/// What a rank does with all messages that are its own: one after the other, or all at the same time.
+/// The program of a rank, which sends and receives all messages of the rank: one after the other, or all at the same time.
 async fn exchange(mut rank: Rank, arenas: Vec<u64>, messages: Vec<Any>, in_turn: bool) {
     let (own, base) = (rank.rank(), arenas[rank.rank()]);
     let target = |one: &Any| item(base + ARENA / 2 + one.at, one.len);
@@ -63,7 +63,7 @@ async fn exchange(mut rank: Rank, arenas: Vec<u64>, messages: Vec<Any>, in_turn:
 struct Program {
     size: usize,
     parameters: RankParameters,
-    /// Descriptors, messages, queue of GETs and prefetched buffers of the network interface controllers.
+    /// The numbers of descriptors, messages, entries of the GET queue and prefetched buffers of the network interface controllers.
     nic: [u32; 4],
     virtual_channels: u32,
     messages: Vec<Message>,
@@ -76,7 +76,7 @@ struct Message {
     to: Index,
     tag: u32,
     len: usize,
-    /// Bytes between the message before and this one in the memory of both ends.
+    /// The number of bytes between the previous message and this message in the memory of both ends.
     gap: u64,
 }
 
@@ -131,7 +131,7 @@ fn program() -> impl Strategy<Value = Program> {
 }
 
 impl Program {
-    /// The messages, with their ends and their bytes in memory.
+    /// The messages with their ranks and their offsets in memory.
     fn placed(&self) -> Vec<Any> {
         let mut free = 0;
         let place = |message: &Message| {

@@ -1,4 +1,4 @@
-//! What all ranks do together.
+//! Collective operations of all ranks.
 
 use super::*;
 

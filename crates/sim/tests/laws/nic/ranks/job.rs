@@ -1,4 +1,4 @@
-//! Ranks whose programs are outside of the simulation.
+//! Ranks whose programs run outside of the simulation.
 
 use sim::job::{Call, CallError, Done, Job, Letter, Number, Operator, Spot, Wanted, parameters};
 
@@ -43,7 +43,7 @@ impl Outside {
         done.expect("controllers refuse nothing")
     }
 
-    /// Until so many calls are done: which ranks did them, in order, and with what.
+    /// Runs until `count` calls of ranks are done, and returns the calls with their ranks and results, in order.
     fn done(&mut self, count: usize) -> Vec<Done> {
         let mut all = Vec::new();
         while all.len() < count {

@@ -87,7 +87,7 @@ fn a_receive_of_anything_takes_what_came_first() {
             rank.send(0, 7, item(range.address, 5000)).await;
         }
         if rank.rank() == 0 {
-            // What is looked for first was sent last: all others have come before it.
+            // The first receive selects the message that was sent last, so all other messages arrive before it.
             got.push(rank.receive(None, Some(7), range).await);
             for (from, tag) in [(None, Some(6)), (None, None), (Some(2), None)] {
                 got.push(rank.receive(from, tag, range).await);
@@ -126,7 +126,7 @@ fn ranks_that_send_long_messages_around_a_ring_do_not_wait_for_each_other() {
     }
 }
 
-/// All others send so many messages each to rank 0, which computes first, and between one and the next.
+/// Each other rank sends `count` messages to rank 0. Rank 0 computes before the first receive and between receives.
 fn flood(size: usize, share: u32, len: usize, count: u32) {
     let parameters = RankParameters {
         share,
@@ -161,7 +161,7 @@ fn a_flood_of_messages_to_a_slow_receiver_drops_none() {
     flood(8, 8, 100, 60);
     flood(8, 1, 2032, 20);
     flood(2, 3, 0, 200);
-    // More buffers than a page has addresses of.
+    // This case needs more buffers than there are addresses in a page.
     flood(8, 256, 0, 200);
 }
 
@@ -211,7 +211,7 @@ fn the_last_call_of_a_program_leaves_nothing_unsaid() {
             let at = arenas[rank.rank()];
             let (short, long) = (item(at, 100), item(at, 5000));
             if rank.rank() == 0 {
-                // What it says about the second message has no credit before the other side has taken in the first.
+                // The message of rank 0 that controls the transfer of the long message has no credit until rank 1 has received the short message.
                 rank.send(1, 0, short).await;
                 rank.receive(Some(1), None, long).await;
             } else {

@@ -13,7 +13,7 @@ use super::*;
 
 const ARENA: u64 = 2 << 20;
 
-/// Ranks on hosts of their own, each with some memory.
+/// Ranks that run on separate hosts, each with some memory.
 struct Job {
     simulation: Simulation,
     configs: Vec<RankConfig>,
@@ -55,8 +55,8 @@ impl Job {
         bytes.expect("it is memory")
     }
 
-    /// Has every rank run what `program` makes of it and of the addresses of all memories, to its end: what they return. Nothing
-    /// is stopped by any controller meanwhile.
+    /// Runs a program on every rank to its end, and returns the results. `program` makes the program of a rank from the rank and the addresses of all
+    /// memories. Asserts that no controller has counted a fault.
     fn play<T, F>(&mut self, program: impl Fn(Rank, Vec<u64>) -> F) -> Vec<T>
     where
         T: Send + 'static,
