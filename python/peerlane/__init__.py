@@ -18,7 +18,7 @@ from importlib import import_module
 
 
 def _stub() -> dict[str, str]:
-    """The module of each public name, from the lines of the stub beside this file."""
+    """Reads the module of each public name from the stub beside this file."""
     with open(f"{__file__}i", encoding="utf-8") as stub:  # noqa: PTH123 - pathlib takes longer to load
         imports = [line.split() for line in stub if line.startswith("from ")]
     return {name: module for _, module, _, name, *_ in imports}

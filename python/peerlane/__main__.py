@@ -12,11 +12,12 @@ FAILED = 1
 def main() -> None:
     """Runs the command line.
 
-    Its status is 0, 1 (failed), 2 (wrong use), 130 (interrupted) or 143 (terminated).
+    The exit status is 0, 1 (failed), 2 (wrong use), 130 (interrupted) or 143 (terminated).
     """
     _open_standard_streams()
     try:
-        # An interrupt that is raised while modules are imported can end up as another error.
+        # While modules are imported, an interrupt could be raised as another error, so that the
+        # handlers of this time end the process.
         numbers = handled()
         for number in numbers:
             signal.signal(number, end_at_once)
@@ -32,16 +33,17 @@ def main() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        # What standard output does not take is lost: the interpreter must not try again.
+        # Standard output accepts no more data: the interpreter must not try again at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = status or FAILED
     sys.exit(status)
 
 
 def _open_standard_streams() -> None:
-    """Puts the null device where the caller has closed a stream, before a file takes its number.
+    """Opens the null device for each standard stream that the caller has closed.
 
-    Output that is lost is a failure, as on a full disk: standard output takes nothing then.
+    Otherwise the next file that is opened would get the number of the stream. Standard output then
+    accepts no data, so that lost output is a failure, as on a full disk.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -1,4 +1,4 @@
-"""The compiled core: the simulator, and what it knows about itself."""
+"""The compiled core: the simulator, and descriptions of its models, parameters and units."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self, TypedDict, final, type_check_only
@@ -75,22 +75,22 @@ __all__ = [
 __version__: str
 BUILD_PROFILE: str
 COMPENSATED_SHARE: float
-"""Share of a fibre's cycles that clock compensation leaves."""
+"""The share of a fibre's cycles that is left for data after clock compensation."""
 ENVELOPE_BYTES: int
-"""Header and CRC around a packet on a fibre."""
+"""The bytes of the header and CRC around a packet on a fibre."""
 FIBRE_BLOCK_BITS: int
-"""Bits of a block on a lane of a fibre."""
+"""The bits of a block on one lane of a fibre."""
 TLP_FRAMING_BYTES: int
-"""Framing, sequence number and LCRC of a TLP."""
+"""The bytes of framing, sequence number and LCRC of a TLP."""
 
 class UnitError(PeerlaneError, RuntimeError):
-    """An exception of an accelerator in Python, which is its cause; it ends the run."""
+    """An accelerator in Python raised an exception, which is the cause; the run has ended."""
 
 class ModelError(PeerlaneError, RuntimeError):
-    """The failure of a device model, which ends the run; an exception in Python is its cause."""
+    """A device model failed, which ends the run; if Python raised an exception, it is the cause."""
 
 class ScenarioError(PeerlaneError, ValueError):
-    """A scenario that cannot be built: `FILE:LINE: what is wrong; what would be right`."""
+    """A scenario cannot be built; the message has the form `FILE:LINE: problem; correction`."""
 
 @final
 class Scenario:
@@ -102,14 +102,14 @@ class Scenario:
 
     @staticmethod
     def parse(text: str, source: str = "<text>", models: list[DeviceModel] = ...) -> Scenario:
-        """The scenario of a TOML text, which `source` names in messages."""
+        """Parses a TOML text; messages call the scenario `source`."""
 
     @property
     def source(self) -> str:
-        """The name of the text in messages."""
+        """The name of the scenario in messages."""
 
     def copy(self) -> Scenario:
-        """A scenario of its own with the same contents."""
+        """Returns an independent copy of the scenario."""
 
     def __deepcopy__(self, _memo: object) -> Scenario: ...
     def __reduce__(self) -> tuple[Callable[..., Scenario], tuple[Any, ...]]: ...
@@ -117,44 +117,45 @@ class Scenario:
     def restored(
         text: tuple[str, str], lines: list[int], places: list[int], members: list[str | None]
     ) -> Scenario:
-        """The scenario of a pickle: its TOML and source, and its places in the text of before."""
+        """Restores a pickled scenario from its TOML, its source, and its places in the original."""
 
     def to_toml(self) -> str:
         """The scenario as text."""
 
     def get(self, path: str) -> Any:  # noqa: ANN401 - any value of TOML
-        """The value that is written at `path`, of several the first; `None` if there is none.
+        """The value that is written at `path`, or the first of several, or `None`.
 
         Raises:
-            ScenarioError: There is no such section or name, or no key can be there; so for all.
+            ScenarioError: The section or name does not exist, or no key can have this path; all
+                methods with a path raise this error.
         """
 
     def set(self, path: str, value: object) -> None:
-        """Sets the key at `path`; `None` takes it away.
+        """Sets the key at `path`; the value `None` removes the key.
 
-        Whether the key itself exists is for the simulator to say.
+        The method does not check that the key exists; the simulator checks it.
         """
 
     def update(self, settings: dict[str, Any]) -> None:
-        """Sets keys by their paths, keys of members of repeated tables last."""
+        """Sets keys by their paths; keys of single members of repeated tables are set last."""
 
     def add(self, section: str, name: str, fields: dict[str, Any]) -> None:
-        """Adds a table with a name to a section, but for the fields that are `None`."""
+        """Adds a table with a name to a section; fields that are `None` are left out."""
 
     def append(self, section: str, fields: dict[str, Any]) -> None:
-        """Adds a table to a list, but for the fields that are `None`."""
+        """Adds a table to a list; fields that are `None` are left out."""
 
     def remove(self, path: str) -> None:
-        """Takes away a section, the table of a name or id, or a key; the others keep their ids."""
+        """Removes a section, the table of a name or id, or a key; other tables keep their ids."""
 
     def write_out(self) -> None:
-        """Writes the tables with `each` out, so that every member has a table of its own."""
+        """Writes out each repeated table (`each`), so that every member has a table of its own."""
 
     def in_order(self, paths: list[str]) -> list[str]:
         """The paths in the order in which `update` sets their keys."""
 
     def covers(self, path: str, other: str) -> bool:
-        """Whether setting `path` replaces all that setting `other` has set."""
+        """Whether setting `path` replaces everything that setting `other` has set."""
 
     def members(self, section: str) -> list[str]:
         """The names, ids or ends of the tables of a section."""
@@ -166,19 +167,19 @@ class Scenario:
         """
 
     def faults(self, settings: str | None, models: list[DeviceModel]) -> list[str]:
-        """The messages of all errors that do not follow from each other; none of a right one."""
+        """The messages of all errors that are independent of each other."""
 
     def tables(self) -> list[tuple[str, str, str | None]]:
-        """All tables: path, section whose keys the table has, and model of a device."""
+        """All tables, each with its path, the section whose keys it has, and a device's model."""
 
     def written(self) -> list[tuple[str, Any]]:
-        """The keys that the scenario writes, by their paths, and their values."""
+        """The keys that the scenario writes, with their values, by their paths."""
 
     def unwritten(self) -> list[tuple[str, str, str | None, str | None]]:
         """The keys that tables of the scenario use without writing them.
 
-        Of each key: its path, the section whose keys the table has, the model if the key is of one,
-        and the built-in profile that has its value; `None` where the default counts.
+        Each entry has the path, the section whose keys the table has, the model if the key belongs
+        to one, and the built-in profile that has the value; `None` if the default applies.
         """
 
     def lifts(
@@ -186,26 +187,26 @@ class Scenario:
     ) -> list[tuple[str, list[int], str | None, list[str]]]:
         """The keys of the table at `path` that lift a limit, in the order to try them.
 
-        Of each key: the factors by which its value grows, the most that it grows to, and the values
-        that are tried after those, as text. The first value of a buffer that does not cover its
-        loop is the size that does.
+        Each entry has the factors by which the value grows, the largest value, and the values that
+        are tried after these, as text. If a buffer is too small for the round trip of its credits,
+        the first value is the size that is large enough.
         """
 
     def links_with_their_own(self, path: str) -> list[str]:
-        """The links that a key of all links does not change, as they write it themselves."""
+        """The links that write a key themselves, which the key of all links does not change."""
 
     def path_of_node(self, name: str) -> str | None:
-        """The table of a node; of one of a network, that of all its hosts or routers."""
+        """The path of the table of a node; in a network, the table of all its hosts or routers."""
 
     def path_of_link(self, link: str) -> str | None:
-        """The table of a link; of one of a network, that of all of them."""
+        """The path of the table of a link; in a network, the table of all its links."""
 
     def path_of_fibre(self, fibre: str, router: str) -> str | None:
-        """The table with the keys of a fibre of this router."""
+        """The path of the table with the keys of a fibre of this router."""
 
 @final
 class Simulation:
-    """One fabric, its workload, and the present moment in simulated time."""
+    """One fabric, its workload, and the current simulated time."""
 
     def __new__(
         cls,
@@ -285,7 +286,7 @@ class Declaration(TypedDict):
 
 @final
 class DeviceModel:
-    """A device model from outside, under the name by which scenarios know it."""
+    """A device model from outside, with the name that scenarios use for it."""
 
     def __new__(
         cls,
@@ -301,7 +302,7 @@ class DeviceModel:
 
 @final
 class ModelBench:
-    """A device on a bench, without a fabric."""
+    """A device on a test bench, without a fabric."""
 
     @property
     def now_ns(self) -> float: ...
@@ -315,7 +316,7 @@ class ModelBench:
 
 @final
 class ModelShell:
-    """The core around a device model in Python, while the model is called."""
+    """The interface of the core to a device model in Python, while the model is called."""
 
     @property
     def now_fs(self) -> int: ...
@@ -386,7 +387,7 @@ class Job:
 
 @final
 class Session:
-    """A host of a simulation that real programs run on, and a socket at which they reach it."""
+    """A host of a simulation that runs real programs, and the socket to which they connect."""
 
     def __new__(
         cls,
@@ -403,7 +404,7 @@ class Session:
 
 @final
 class Shell:
-    """What an accelerator sees of the card around it, during one call."""
+    """The interface of the card to an accelerator, during one call."""
 
     @property
     def now_ns(self) -> float: ...
@@ -452,29 +453,29 @@ def schema(models: list[DeviceModel] = ...) -> str:
     """The JSON Schema of scenarios."""
 
 def fix(text: str, source: str) -> tuple[str, list[tuple[int, str]], list[tuple[int, str]]]:
-    """A scenario with the keys of today: the text, and the changes with their lines.
+    """Renames the old keys of a scenario: the new text, and the changes with their lines.
 
-    The first list has the changes that were made, the second those that the user has to make.
+    The first list has the changes that were made, the second the changes that the user has to make.
 
     Raises:
-        ScenarioError: It is not TOML.
+        ScenarioError: The text is not TOML.
     """
 
 def is_key(path: str) -> bool:
-    """Whether scenarios have keys at such a path, whatever its names are; results have others."""
+    """Whether a path has the form of a key of scenarios, for any names; paths of results differ."""
 
 def split_path(path: str) -> tuple[str, ...]:
-    """The parts of a path; one with a dot in it stands in quotes.
+    """Splits a path into its parts; a part that contains a dot is in quotes.
 
     Raises:
-        ScenarioError: It is not a path.
+        ScenarioError: The text is not a path.
     """
 
 def join_path(parts: Sequence[str]) -> str:
-    """The path of some parts."""
+    """Joins parts to a path."""
 
 def read_value(text: str) -> Any:  # noqa: ANN401 - any value of TOML
-    """A value as TOML writes it; other text is a string, so that "200 MHz" needs no quotes."""
+    """Reads a value in TOML; any other text is a string, so that "200 MHz" needs no quotes."""
 
 def workload_lists() -> list[tuple[str, str]]: ...
 def nearest(written: str, known: list[str]) -> str | None: ...
@@ -497,10 +498,10 @@ def write_header_bytes(address: int) -> int: ...
 def link_bytes_per_second(gigatransfers: float, lanes: int) -> float: ...
 def frame_cycles(length: int, lanes: int) -> int: ...
 def quantity(text: str) -> tuple[str, str] | None:
-    """The number and the unit of a text such as "166 ns"; `None` if it is no quantity."""
+    """The number and the unit of a text such as "166 ns"; `None` if the text is no quantity."""
 
 def unit_size(unit: str) -> tuple[str, int, int]:
-    """The kind of a unit and its size in the kind's base unit, as numerator and denominator."""
+    """The kind of a unit, and its size in the base unit of the kind: numerator and denominator."""
 
 def read_size(text: str) -> int: ...
 def read_bandwidth(text: str) -> int: ...

@@ -1,4 +1,4 @@
-"""Bundles: a result in one archive with its scenario and the options that make it again."""
+"""Bundles: archives of a result with its scenario and the options that reproduce the result."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 MANIFEST, SCENARIO, NUMBERS, README = "bundle.json", "scenario.toml", "numbers.json", "README.txt"
 KINDS = ("result", "repeat", "explanation", "points", "sweep")
-"""The kinds of documents that a bundle can hold: all come from one scenario."""
+"""The kinds of documents that a bundle can hold: each of them is made from one scenario."""
 
 _MOST_BYTES = 1 << 28
 _FIRST_DATE = (1980, 1, 1, 0, 0, 0)
-"""The date of all members, so that the archive of a result is the same whenever it is written."""
+"""The date of all members, so that the archive does not depend on the time when it is written."""
 _ADVICE = "name an archive that `peerlane bundle` has written"
 _HOW = """\
 This is a result of Peerlane {version}, with the scenario that it is of.
@@ -39,12 +39,12 @@ simulates the scenario again and compares the numbers.
 
 @dataclass(frozen=True, slots=True)
 class Manifest(Document):
-    """The first file of a bundle: what made the numbers.
+    """The first file of a bundle, which describes how the numbers were made.
 
     `command` and `options` come from the command line, without its outputs. `file` is the name of
-    the scenario, `seed` the seed of the numbers where they have a single one. `bundled_on` has the
-    Python, the system and the processor on which the bundle was written. The digests are SHA-256 of
-    both files.
+    the scenario, `seed` the seed of the numbers, if they have a single one. `bundled_on` has the
+    Python, the system and the processor on which the bundle was written. The digests are the
+    SHA-256 of the scenario and of the numbers.
     """
 
     schema: Literal["peerlane-bundle/1"]
@@ -60,17 +60,17 @@ class Manifest(Document):
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A scenario, its numbers, and what made them."""
+    """A scenario, its numbers, and the manifest that describes how they were made."""
 
     manifest: Manifest
     scenario: str
     numbers: str
 
     def document(self, source: str) -> dict[str, Any]:
-        """The numbers, checked against their form.
+        """Checks the form of the numbers, and returns them as a document.
 
         Raises:
-            FileError: They do not have it; the message names `source`.
+            FileError: The numbers have another form; the message names `source`.
         """
         return document_of(self.numbers, source, *KINDS)
 
@@ -94,7 +94,7 @@ def open_bundle(path: str | PathLike[str]) -> Bundle:
 
     Raises:
         OSError: The file cannot be read.
-        FileError: It is no bundle, or is damaged; the message has the file and the reason.
+        FileError: The file is no bundle, or is damaged; the message has the file and the reason.
     """
     texts = _members(path)
     manifest = read(Manifest, texts[MANIFEST], f"{path}: {MANIFEST}")
@@ -119,13 +119,13 @@ def open_bundle(path: str | PathLike[str]) -> Bundle:
 
 
 def file_name(path: str) -> str:
-    """The name that a scenario has in a bundle: without a folder, and of plain characters."""
+    """The name of a scenario in a bundle: without a folder, and of plain characters."""
     stem = re.sub(r"[^A-Za-z0-9_.+-]", "-", re.split(r"[/\\]", path)[-1]).lstrip(".-")
     return f"{stem.removesuffix('.toml') or 'scenario'}.toml"
 
 
 def _members(path: str | PathLike[str]) -> dict[str, str]:
-    """The texts of the members of an archive that a bundle has."""
+    """Reads the members of an archive that belong to a bundle, as texts."""
     with Path(path).open("rb") as file:
         content = io.BytesIO(file.read(_MOST_BYTES))
     try:
@@ -138,11 +138,11 @@ def _members(path: str | PathLike[str]) -> dict[str, str]:
 
 
 _OF_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError)
-"""What the parts of a damaged archive raise."""
+"""The exceptions that Python raises for a damaged archive."""
 
 
 def _checked(archive: zipfile.ZipFile, path: str | PathLike[str]) -> Sequence[str]:
-    """The members to be read of an archive that has what a bundle has, and no more."""
+    """The members to read of an archive that has exactly the members of a bundle."""
     names = archive.namelist()
     if sorted(names) != sorted((README, MANIFEST, SCENARIO, NUMBERS)):
         wrong = set(names) ^ {README, MANIFEST, SCENARIO, NUMBERS}
@@ -151,7 +151,7 @@ def _checked(archive: zipfile.ZipFile, path: str | PathLike[str]) -> Sequence[st
 
 
 def _text(archive: zipfile.ZipFile, name: str, path: str | PathLike[str]) -> str:
-    """The text of a member, which is compressed as `Bundle.archive` does it, or not at all."""
+    """The text of a member, which must be compressed by deflate or stored."""
     if archive.getinfo(name).compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise FileError(f"{path}: {name} is compressed in another way than deflate; {_ADVICE}")
     with archive.open(name) as member:
@@ -162,7 +162,7 @@ def _text(archive: zipfile.ZipFile, name: str, path: str | PathLike[str]) -> str
 
 
 def _difference(names: Sequence[str], wrong: set[str]) -> str:
-    """How the members of an archive differ from what a bundle has."""
+    """The difference between the members of an archive and the members of a bundle, in words."""
     if not wrong:
         return "it has a member twice"
     name = min(wrong)

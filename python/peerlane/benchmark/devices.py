@@ -1,4 +1,4 @@
-"""The devices of `peerlane bench devices`: built-in, of one's own in Rust and in Python."""
+"""The devices of `peerlane bench devices`: built-in, and user-written in Rust and in Python."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ KINDS = ("built-in", "Rust", "Python")
 
 
 class Registers(Device):
-    """Registers that keep what is written."""
+    """Registers that store what is written."""
 
     bars = {0: "4 KiB"}  # noqa: RUF012 - as users write it
 
@@ -24,13 +24,13 @@ class Registers(Device):
         return bytes(self.registers[offset : offset + length])
 
     def on_write(self, bar: int, offset: int, data: bytes) -> None:
-        """Keeps the bytes."""
+        """Stores the bytes."""
         del bar
         self.registers[offset : offset + len(data)] = data
 
 
 def device(kind: str, direction: str, accesses: int) -> tuple[str, list[_core.DeviceModel]]:
-    """The scenario of accesses of 8 bytes to a device of this kind below a switch; its models."""
+    """The scenario of 8-byte accesses to a device of this kind below a switch, and its models."""
     model, models = "registers", []
     if kind == "Rust":
         models = [_core.register_model(model)]

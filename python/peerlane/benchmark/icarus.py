@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def missing() -> str | None:
-    """The reason why Icarus cannot run here, if there is one."""
+    """The reason why Icarus cannot run on this machine, or `None`."""
     return None if shutil.which("iverilog") else "it needs the Verilog simulator iverilog"
 
 

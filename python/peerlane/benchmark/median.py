@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _PAYLOAD = 128
 _MESSAGE = 256
-"""Payload bytes of each write of the fabric, and of each message across a torus."""
+"""Payload bytes: of each write of the fabric, and of each message across a torus."""
 
 _AMOUNT = range(1, (1 << 30) + 1)
 _ENDPOINTS = range(1, 4096 + 1)
@@ -23,7 +23,7 @@ _SIZES = range(1, (1 << 26) + 1)
 
 
 def median_fabric(endpoints: int, tlps: int, repeat: int) -> dict[str, Any]:
-    """The run of median time out of `repeat` runs, with the times of all, after a warm-up run."""
+    """The run with the median time of `repeat` runs after a warm-up run, and all times."""
     if endpoints not in _ENDPOINTS or tlps not in _AMOUNT:
         raise ValueError("the bench takes 1 to 4096 endpoints and 1 to 2^30 TLPs")
 
@@ -38,7 +38,7 @@ def median_fabric(endpoints: int, tlps: int, repeat: int) -> dict[str, Any]:
 
 
 def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
-    """The median run of a torus of `side` times `side` routers, as `median_fabric` gives it."""
+    """The median run of a torus of `side` times `side` routers, in the form of `median_fabric`."""
     if side not in _SIDES or hops not in _AMOUNT:
         raise ValueError("a torus may have 2 to 128 routers on a side, and a run 1 to 2^30 hops")
 
@@ -58,7 +58,7 @@ def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
 
 
 def median_messages(hosts: int, size: int, repeat: int) -> dict[str, Any]:
-    """The median run of PUTs of `size` bytes between each two of `hosts` hosts."""
+    """The median run in which each of `hosts` hosts sends a PUT of `size` bytes to all others."""
     if hosts not in _HOSTS or size not in _SIZES:
         raise ValueError("the bench takes 2 to 16 hosts and messages of 1 byte to 64 MiB")
 
@@ -86,7 +86,7 @@ def median_device(kind: str, direction: str, accesses: int, repeat: int) -> dict
 
 
 def _run(text: str, models: list[_core.DeviceModel] | None = None) -> tuple[Any, Any]:
-    """What was measured of one run of a scenario, and its result."""
+    """Runs a scenario once; returns the measurements of the run, and its result."""
     measured, result = json.loads(_core.bench_run(text, models or []))
     return measured, result
 
@@ -97,7 +97,7 @@ def _check(arrived: bool) -> None:  # noqa: FBT001 - its only argument
 
 
 def _rates(measured: dict[str, Any], unit: str = "", count: int = 0) -> dict[str, Any]:
-    """Events per second, the largest memory, and so many of a unit per second."""
+    """Events per second, the peak memory, and `count` units per second."""
     seconds = measured["wall_seconds"]
     rates = {f"{unit}_per_second": count / seconds} if unit else {}
     return rates | {

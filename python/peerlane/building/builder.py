@@ -1,7 +1,7 @@
 """Fabrics built in code, with the same meaning as in scenario files.
 
-A fabric is only a scenario in the making: it is written as TOML and read by the simulator's one
-parser, so that a name, a unit or a default means the same in both.
+A fabric is a scenario under construction: it is written as TOML, and the simulator's only parser
+reads it. So a name, a unit or a default means the same in code and in files.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ _TABLES = (
     *("profiles", "hosts", "switches", "devices", "io_ports"),
     *("controllers", "cables", "networks", "fibres", "buffers", "incidents"),
 )
-"""Sections of tables with names or ends, and incidents."""
+"""The sections whose tables have names or ends, and incidents."""
 _CHANGED = (*_NODES, "controllers", "networks")
-"""Sections whose tables `Fabric.set` changes."""
+"""The sections whose tables `Fabric.set` changes."""
 
 
 class Fabric(Workloads):
-    """Hosts, switches, devices, networks of routers, what joins them, and the flows to run.
+    """Hosts, switches, devices, networks of routers, the links between them, and the flows to run.
 
-    Every method that adds something returns the fabric, so that calls can be chained; one that
-    raises leaves it as it was. `peerlane list parameters` names every parameter that a node takes.
-    Sizes are texts with a unit, or numbers of bytes, and rates texts or numbers of bytes a second;
-    all other quantities are texts with a unit.
+    Every method that adds something returns the fabric, so that calls can be chained; a method that
+    raises leaves the fabric unchanged. `peerlane list parameters` names every parameter that a node
+    takes. Sizes are texts with a unit, or numbers of bytes, and rates texts or numbers of bytes a
+    second; all other quantities are texts with a unit.
 
     With `each="i = 0..511"` a call adds many nodes or workloads, with numbers for `{i}`:
     `fabric.device("ep{i}", "sw{i / 64}", each="i = 0..511")`.
 
     Args:
-        name: Stands in results and messages.
-        seed: Of all random streams; the same seed gives the same trace.
+        name: The name of the fabric in results and messages.
+        seed: The seed of all random streams; the same seed gives the same trace.
     """
 
     def __init__(self, name: str = "fabric", *, seed: int | None = None) -> None:
@@ -87,7 +87,7 @@ class Fabric(Workloads):
             source: The name of the scenario in messages, usually its file name.
 
         Raises:
-            ScenarioError: It is not TOML.
+            ScenarioError: The text is not TOML.
         """
         fabric = cls()
         fabric._scenario = parsed(text, source)
@@ -99,7 +99,7 @@ class Fabric(Workloads):
 
         Raises:
             OSError: The file cannot be read.
-            ScenarioError: It is empty, is not text, or is not TOML.
+            ScenarioError: The file is empty, is not text, or is not TOML.
         """
         return cls.from_toml(read_scenario(path), source=str(path))
 
@@ -107,16 +107,16 @@ class Fabric(Workloads):
     def from_networkx(cls, graph: Graph[Any], *, name: str | None = None) -> Self:
         """The fabric of a graph of networkx, such as one of `Tree.to_networkx`.
 
-        The attribute `kind` of a node is "host", "switch", "device" or "controller". That of an
-        edge is "link", which joins a node with one below it and is the default; "fibre" between
-        routers, "cable" between controllers, or "port" between a `nic` and its controller. All
-        other attributes are settings of the node, or of the link, fibre or cable; what a graph of
-        `Tree.to_networkx` has beside the kind, the model and the width and generation of links is
-        for enumeration to find.
+        The attribute `kind` of a node is "host", "switch", "device" or "controller". The attribute
+        `kind` of an edge is "link", which joins a node with one below it and is the default;
+        "fibre" between routers, "cable" between controllers, or "port" between a `nic` and its
+        controller. All other attributes are settings of the node, or of the link, fibre or cable;
+        of a graph of `Tree.to_networkx` only the kind, the model and the width and generation of
+        links are used, and enumeration finds the rest.
 
         Args:
             graph: The graph, whose edges need no direction.
-            name: Of the fabric; that of the graph, if absent.
+            name: The name of the fabric; the graph's name, if absent.
 
         Raises:
             ScenarioError: A node is below no host, links close a circle, or a kind or a key is
@@ -129,12 +129,12 @@ class Fabric(Workloads):
         return fabric
 
     def copy(self) -> Self:
-        """A fabric of its own with the same contents."""
-        # Models are not copied, and no call changes the table of them.
+        """Returns an independent copy of the fabric."""
+        # The copy shares the table of models, which no call changes.
         return deepcopy(self, {id(self._models): self._models})
 
     def links(self, **settings: Unpack[typed_keys.Links]) -> Self:
-        """Sets what every link has unless a node says otherwise."""
+        """Sets keys of every link, for all nodes that do not set them themselves."""
         check_keys("links", settings)
         return self._update("links", {k: v for k, v in settings.items() if v is not None})
 
@@ -149,8 +149,9 @@ class Fabric(Workloads):
         """Adds a host: a root complex and its memory.
 
         Raises:
-            ScenarioError: There is one of this name, or a setting is neither text, a number nor a
-                boolean, or is no key of any scenario; so for all that is added.
+            ScenarioError: The fabric has a host of this name, or a setting is neither text, a
+                number nor a boolean, or is no key of any scenario. All methods that add something
+                raise this error.
             TypeError: The name is not text.
         """
         check_keys("hosts", settings)
@@ -160,7 +161,7 @@ class Fabric(Workloads):
         """Adds a switch below `to`, a host or another switch.
 
         Args:
-            name: Of the new switch.
+            name: The name of the new switch.
             to: The node above.
             settings: Parameters of the switch, and of the link to the node above: `generation`,
                 `lanes`, `port` and all other keys of `[links]`.
@@ -180,20 +181,20 @@ class Fabric(Workloads):
             model: str | type[Device] | Device | Library | None = None,
             **settings: Setting,
         ) -> Self:
-            """Adds a device below `to`; `settings` as for `switch`, and the keys of its model.
+            """Adds a device below `to`.
 
             Args:
-                name: Of the new device.
+                name: The name of the new device.
                 to: The node above.
-                model: The name of a built-in model, or a model of one's own: a class derived from
-                    `peerlane.Device`, an object of it that is this device in each simulation of the
-                    fabric, or a `peerlane.Library`.
-                settings: Parameters of the link, of the device, and of its model.
+                model: The name of a built-in model, or a model that you write: a class derived from
+                    `peerlane.Device`, an object of this class, which is then the device in each
+                    simulation of the fabric, or a `peerlane.Library`.
+                settings: Parameters of the link, as for `switch`, of the device, and of its model.
 
             Raises:
                 ScenarioError: As for `host`.
                 TypeError: `model` is no model, or the name of a file.
-                ValueError: The model is declared wrongly, or the object is another device already.
+                ValueError: The model is declared wrongly, or the object is already another device.
             """
             if model is None or isinstance(model, str):
                 refuse_file(model)
@@ -220,10 +221,10 @@ class Fabric(Workloads):
         """Adds a port of a controller for an endpoint, a device below it (`to=name`).
 
         Args:
-            name: Of the port.
-            owners: The hosts that the functions of the endpoint belong to: that of its physical
-                function, then the classes of its virtual ones.
-            settings: `controller`, `processor`, `loads`, `tags` and so on.
+            name: The name of the port.
+            owners: The hosts that own the functions of the endpoint: first the host of its physical
+                function, then the hosts of its virtual functions, in classes.
+            settings: Parameters of the port: `controller`, `processor`, `loads`, `tags` and others.
         """
         if isinstance(owners, str):
             raise TypeError(f"owners are a list of names; write [{owners!r}]")
@@ -231,7 +232,7 @@ class Fabric(Workloads):
         return self._add("io_ports", name, settings | {"owners": list(owners)})
 
     def cable(self, a: str, b: str, **settings: Unpack[typed_keys.Cable]) -> Self:
-        """Joins two controllers by a link, whose `generation`, `lanes` and so on are `settings`."""
+        """Joins two controllers by a link; its `settings` are `generation`, `lanes` and others."""
         return self._append("cables", {"from": a, "to": b} | settings)
 
     def network(
@@ -249,14 +250,14 @@ class Fabric(Workloads):
         The routers are called `NAME-X-Y`, by their coordinates, and their hosts `NAME-X-Y-host`.
 
         Args:
-            name: Of the network.
+            name: The name of the network.
             shape: "ring", "mesh" or "torus".
             size: Nodes along each of one to three dimensions, such as "8x8" or `(8, 8)`.
             hosts: Parameters of every host.
             routers: Parameters of every router; parameters of links, as for `switch`, are of the
                 link from a router to its host.
-            settings: `routing`, `dateline`; and of every fibre `length`, `fibre_bit_error_rate`,
-                `severed_at`.
+            settings: Parameters of the network, `routing` and `dateline`, and of every fibre,
+                `length`, `fibre_bit_error_rate` and `severed_at`.
         """
         check_keys("networks", settings)
         check_keys("hosts", hosts or ())
@@ -280,14 +281,14 @@ class Fabric(Workloads):
         to_port: int | None = None,
         **settings: Unpack[typed_keys.Fibre],
     ) -> Self:
-        """Joins two routers, or sets what is different about a fibre of a network.
+        """Joins two routers, or sets parameters of one fibre of a network.
 
         Args:
             a: A router: a device with model "router", or one of a network.
-            b: Another one.
-            from_port: Optical port of `a`; the next free one, if absent.
-            to_port: Optical port of `b`.
-            settings: `length`, `fibre_bit_error_rate`, `severed_at`.
+            b: The other router.
+            from_port: The optical port of `a`; the next free port, if absent.
+            to_port: The optical port of `b`; the next free port, if absent.
+            settings: Parameters of the fibre: `length`, `fibre_bit_error_rate`, `severed_at`.
         """
         ports = {"from_port": from_port, "to_port": to_port}
         return self._append("fibres", {"from": a, "to": b} | ports | settings)
@@ -295,10 +296,11 @@ class Fabric(Workloads):
     def set(self, name: str, **settings: Setting) -> Self:
         """Changes parameters of a host, switch, device, controller or network.
 
-        `None` takes one away.
+        The value `None` removes a parameter.
 
         Raises:
-            ScenarioError: There is no such node, or it has no link above it to change.
+            ScenarioError: The node does not exist, or a setting is of the link above it and it has
+                none.
         """
         check_keys("nodes", settings)
         scenario = self._scenario.copy()
@@ -321,23 +323,23 @@ class Fabric(Workloads):
     def override(self, path: str, value: Setting) -> Self:
         """Changes the key at `path`, such as "links.lanes", "flows.up.size" or "devices.*.tags".
 
-        A path is a section, the name or id of an entry (`*` for every one), and the key. `None`
-        takes the key away.
+        A path is a section, the name or id of an entry (`*` for every one), and the key. The value
+        `None` removes the key.
 
         Raises:
-            ScenarioError: There is no such section, name or id.
+            ScenarioError: The section, name or id does not exist.
         """
         self._scenario.set(path, _stated_at(path, value))
         return self
 
     def without_flows(self) -> Self:
-        """Takes all workloads away, and what is expected of the run."""
+        """Removes all workloads, and the expectations of the run."""
         for work in (*LISTS, "expect"):
             self._scenario.remove(work)
         return self
 
     def without_nodes(self) -> Self:
-        """Takes all nodes away, and what joins them; profiles and what all links have stay."""
+        """Removes all nodes and the links between them; profiles and the keys of all links stay."""
         for kind in (*_NODES, "controllers", "networks", "cables", "fibres", "incidents"):
             self._scenario.remove(kind)
         return self
@@ -350,13 +352,13 @@ class Fabric(Workloads):
         """The fabric, enumerated and ready to run.
 
         Raises:
-            ScenarioError: It cannot be built. The message names the line of what a file writes,
-                and the key of what a program has set.
+            ScenarioError: The fabric cannot be built. The message names the line of a key that a
+                file has, or the key that a program has set.
         """
         return Simulation(self._simulated(), seed=seed, models=self._models)
 
     def _simulated(self) -> Scenario:
-        """The scenario that a simulation has."""
+        """The scenario that a simulation uses."""
         return self._scenario.copy()
 
     def tree(self) -> Tree:
@@ -379,20 +381,21 @@ class Fabric(Workloads):
         """Runs all flows, traffic and collectives to their end.
 
         Args:
-            seed: Replaces the fabric's own.
-            trace: A file for the packet trace, as `Simulation.capture` has this and the others.
+            seed: The seed, which replaces the fabric's own.
+            trace: A file for the packet trace; `Simulation.capture` describes all captures.
             perfetto: A file for a timeline.
             vcd: A file for the activity of links.
             pcap: A file for a capture in pcapng.
             only: The part of all packets that is captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
-            progress: Called from time to time with the share that is done, 0 to 1.
+            progress: A function that is called from time to time with the share that is done, 0 to
+                1.
             threads: The number of threads of the run, or "auto", as for `Simulation.run`.
 
         Raises:
             OSError: The file of a capture cannot be written, or is incomplete.
-            ValueError: `only` cannot be meant, or there is no capture that it filters; `threads`
-                is less than 1.
+            ValueError: `only` is no valid filter, or is given without a capture; `threads` is less
+                than 1.
         """
         simulation = self.simulation(seed=seed)
         captures: dict[Capture, str | PathLike[str] | None] = {
@@ -431,20 +434,22 @@ class Fabric(Workloads):
         Args:
             vary: The values of each key, by its path as for `override`: a list, or a text such as
                 "8..256*2", "64 B..4 KiB*2" or "3,4,5".
-            metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates
-                of all workloads, if there are none.
+            metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates of
+                all workloads, if there are none.
             sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
-            seed: Of the sample, and of all random streams of each run; replaces the fabric's own.
-            repeat: Runs of each combination, with one seed after the other.
+            seed: The seed of the sample, and of all random streams of each run; it replaces the
+                fabric's own.
+            repeat: The number of runs of each combination, with consecutive seeds.
             scheduler: The address of a Dask scheduler, whose workers run the points.
-            executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-            out: A file for the table, which ends with .csv or .parquet. While the sweep goes on,
-                its points are in a journal beside it.
-            resume: Whether to go on with the journal of an interrupted sweep.
-            progress: Called after each point with the share that is done.
+            executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of
+                Dask.
+            out: A file for the table, which ends with .csv or .parquet. During the sweep, its
+                points are in a journal beside the file.
+            resume: Whether to continue an interrupted sweep from its journal.
+            progress: A function that is called after each point with the share that is done.
 
         Raises:
-            ScenarioError: The fabric cannot be built, or has none of the keys.
+            ScenarioError: The fabric cannot be built, or does not have one of the keys.
             ValueError: Values, metrics, sample or output are wrong.
             ClusterError: The cluster cannot do the work.
         """
@@ -479,16 +484,17 @@ class Fabric(Workloads):
         seed: int | None = None,
         executor: Executor | None = None,
     ) -> Explanation:
-        """Runs the fabric and finds out what its flows wait for, and what comes next.
+        """Runs the fabric and finds what its flows wait for, and which changes would help.
 
         Args:
-            flow: The id of the flow to explain; all, if absent.
+            flow: The id of the flow to explain; all flows, if absent.
             what_if: Whether to run again with the limit of each bottleneck lifted.
-            seed: Replaces the fabric's own.
-            executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+            seed: The seed, which replaces the fabric's own.
+            executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of
+                Dask.
 
         Raises:
-            ScenarioError: The fabric cannot be built, has no flows, or none of this id.
+            ScenarioError: The fabric cannot be built, has no flows, or has no flow of this id.
         """
         if what_if:
             refuse_many(self._models)
@@ -497,7 +503,7 @@ class Fabric(Workloads):
             return explain(text, flow=flow, what_if=what_if, seed=seed, executor=executor)
 
     def _repr_html_(self) -> str:
-        """The topology as a notebook shows it; why there is none, if the fabric is not complete."""
+        """The topology for a notebook, or, if the fabric is not complete, the error."""
         from peerlane.topology import draw  # noqa: PLC0415 - for notebooks alone
 
         try:

@@ -1,4 +1,4 @@
-"""Fabrics of graphs of networkx."""
+"""Fabrics from graphs of networkx."""
 
 from __future__ import annotations
 
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
 _KINDS = ("host", "switch", "device", "controller")
 _WIRES = ("fibre", "cable")
 _ENUMERATED = {"regions": {"model"}, "gigatransfers": {"generation", "lanes", "port"}}
-"""Fields of `Tree.to_networkx` that only enumeration knows, and those beside them that are keys."""
+"""Fields of `Tree.to_networkx` that only enumeration sets; a node or an edge with such a field has
+only these keys of scenarios."""
 
 
 class Buildable(Protocol):
-    """The part of a `Fabric` that a graph needs, beside the methods for its kinds of nodes."""
+    """The methods of a `Fabric` that a graph needs, beside the methods for kinds of nodes."""
 
     def set(self, name: str, **settings: Any) -> object:  # noqa: ANN401 - as a `Fabric` checks them
         """Changes parameters of a node."""
 
 
 def add_graph(fabric: Buildable, graph: Graph[Any]) -> None:
-    """Adds the nodes and edges of a graph to a fabric, as `Fabric.from_networkx` reads them.
+    """Adds the nodes and edges of a graph to a fabric, as for `Fabric.from_networkx`.
 
     Raises:
         ScenarioError: A node or an edge has no place in a fabric; the message has its name.
@@ -56,7 +57,7 @@ def add_graph(fabric: Buildable, graph: Graph[Any]) -> None:
 
 
 def _join(fabric: Buildable, kinds: Mapping[str, str], edges: Mapping[str, Sequence[Edge]]) -> None:
-    """Adds what joins the trees of different hosts, by the kinds of edges."""
+    """Adds the edges that join the trees of different hosts, by their kinds."""
     for a, b, _ in edges.get("port", ()):
         controller, nic = (a, b) if kinds[a] == "controller" else (b, a)
         fabric.set(nic, controller=controller)
@@ -69,7 +70,7 @@ def _join(fabric: Buildable, kinds: Mapping[str, str], edges: Mapping[str, Seque
 
 
 def _downwards(hosts: Iterable[str], links: Iterable[Edge]) -> Iterator[Edge]:
-    """Each link from the node above to the one below, the nearest to hosts first."""
+    """Each link, from the node above to the node below, links near the hosts first."""
     around: defaultdict[str, list[tuple[str, Fields]]] = defaultdict(list)
     for a, b, link in links:
         around[a].append((b, link))
@@ -90,6 +91,6 @@ def _downwards(hosts: Iterable[str], links: Iterable[Edge]) -> Iterator[Edge]:
 
 
 def _settings(fields: Fields) -> Fields:
-    """The keys of a node or an edge, without what only enumeration knows."""
+    """The keys of a node or an edge, without the fields that only enumeration sets."""
     known = next((keys for mark, keys in _ENUMERATED.items() if mark in fields), fields.keys())
     return {key: fields[key] for key in fields if key in known and key != "kind"}

@@ -1,4 +1,4 @@
-"""The sections of a scenario in the making."""
+"""The sections of a scenario under construction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Sections:
         return self
 
     def _update(self, table: str, settings: Mapping[str, Any]) -> Self:
-        """Sets keys of a table, all or none."""
+        """Sets keys of a table; if one of them is wrong, none is set."""
         changed = self._scenario.copy()
         fields = stated(table.partition(".")[0], settings)
         changed.update({f"{table}.{key}": value for key, value in fields.items()})
@@ -39,5 +39,5 @@ class Sections:
 
 
 def stated(section: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a table of a section, with the units of plain numbers."""
+    """The fields of a table of a section, in which plain numbers have units."""
     return {key: with_unit(section, key, value) for key, value in fields.items()}

@@ -1,4 +1,4 @@
-"""The workloads of a fabric built in code, and what happens to it while they run."""
+"""The workloads of a fabric built in code, and the incidents that happen while they run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Workloads(Sections):
-    """The part of a fabric that says what it is to do; every method returns the fabric."""
+    """The methods of a fabric that add workloads; every method returns the fabric."""
 
     def flow(
         self,
@@ -31,10 +31,11 @@ class Workloads(Sections):
         Args:
             source: The node that sends requests.
             target: A device, a host's memory, or a bus address.
-            id: Names the flow in the results.
-            settings: `direction`, `size`, `count` or `duration`, `request_size`, `start`,
-                `interval`, `offset`, `window`, `clock`; of a flow that a driver moves, `carries`
-                and `after`; of one between `nic` devices, `primitive`, `outstanding`, `function`.
+            id: The name of the flow in the results.
+            settings: Parameters of the flow: `direction`, `size`, `count` or `duration`,
+                `request_size`, `start`, `interval`, `offset`, `window`, `clock`; of a flow that a
+                driver moves, `carries` and `after`; of a flow between `nic` devices, `primitive`,
+                `outstanding`, `function`.
         """
         to = hex(target) if isinstance(target, int) else target
         return self._append("flows", {"id": id, "from": source, "to": to} | settings)
@@ -49,16 +50,17 @@ class Workloads(Sections):
         receivers: str | None = None,
         **settings: Unpack[typed_keys.Traffic],
     ) -> Self:
-        """Adds an open-loop workload of every node of a network.
+        """Adds an open-loop workload, in which every node of a network sends messages.
 
         Args:
-            network: Its name, or any router of it.
-            load: Payload that each node offers a second, such as "1 GB/s".
-            id: Names the workload in the results.
-            senders: "hosts" or "routers", the user logic of these (the scenario's key `from`).
-            receivers: The same (the scenario's key `to`).
-            settings: `duration`, `message`, `pattern`, `arrivals`, `start`, `hot_node`,
-                `hot_share`.
+            network: The name of the network, or of any of its routers.
+            load: The payload that each node sends a second, such as "1 GB/s".
+            id: The name of the workload in the results.
+            senders: "hosts", or "routers" for the user logic of routers (the scenario's key
+                `from`).
+            receivers: "hosts" or "routers" (the scenario's key `to`).
+            settings: Other parameters: `duration`, `message`, `pattern`, `arrivals`, `start`,
+                `hot_node`, `hot_share`.
         """
         sides = {"from": senders, "to": receivers}
         return self._append(
@@ -66,12 +68,12 @@ class Workloads(Sections):
         )
 
     def set_traffic(self, id: str, **settings: Setting) -> Self:  # noqa: A002 - as above
-        """Changes parameters of a workload, by its id; `None` takes one away.
+        """Changes parameters of a workload, by its id; the value `None` removes a parameter.
 
         A `load` that is a number is in bytes a second.
 
         Raises:
-            ScenarioError: There is no such workload.
+            ScenarioError: The workload does not exist.
         """
         if settings.get("load") is not None:
             settings["load"] = rate(settings["load"])
@@ -90,13 +92,13 @@ class Workloads(Sections):
         id: str | None = None,  # noqa: A002 - the scenario's own word
         **settings: Unpack[typed_keys.Collective],
     ) -> Self:
-        """Adds what the nodes of a generated network do together.
+        """Adds a collective operation of all nodes of a generated network.
 
         Args:
-            network: Its name.
+            network: The name of the network.
             operation: "halo", an exchange with all neighbours, or "all-reduce".
-            id: Names the collective in the results.
-            settings: `algorithm`, `size`, `iterations`, `start`.
+            id: The name of the collective in the results.
+            settings: Other parameters: `algorithm`, `size`, `iterations`, `start`.
         """
         return self._append(
             "collectives", {"id": id, "network": network, "operation": operation, **settings}
@@ -106,9 +108,9 @@ class Workloads(Sections):
         """Adds a buffer in the memory of a host.
 
         Args:
-            name: Names the buffer.
-            host: The host that has it.
-            settings: `size`, `page`, `rights`.
+            name: The name of the buffer.
+            host: The host whose memory has the buffer.
+            settings: Parameters of the buffer: `size`, `page`, `rights`.
         """
         check_keys("buffers", settings)
         return self._add("buffers", name, {"host": host, **settings})
@@ -124,11 +126,12 @@ class Workloads(Sections):
         """Adds accesses to a buffer, one after the other.
 
         Args:
-            by: The coherent host, or the accelerator or block-dma, that makes them.
+            by: The coherent host, accelerator or block-dma that makes the accesses.
             buffer: The buffer's name.
-            id: Names the accesses in the results.
-            settings: `kind`, `size`, `count`, `warm_up`, `order`, `cores`, `first_core`, `start`,
-                `interval`, `turnaround`, `driven`, `completion`, `warm_translations`.
+            id: The name of the accesses in the results.
+            settings: Other parameters: `kind`, `size`, `count`, `warm_up`, `order`, `cores`,
+                `first_core`, `start`, `interval`, `turnaround`, `driven`, `completion`,
+                `warm_translations`.
         """
         return self._append("accesses", {"id": id, "by": by, "buffer": buffer, **settings})
 
@@ -143,10 +146,10 @@ class Workloads(Sections):
         """Adds requests for locks of a table, one after the other.
 
         Args:
-            by: The coherent host, or the accelerator, that makes them.
+            by: The coherent host or accelerator that makes the requests.
             buffer: The name of the buffer with the table.
-            id: Names the requests in the results.
-            settings: `buckets`, `width`, `records`, `count`, `hold`, `interval`,
+            id: The name of the requests in the results.
+            settings: Other parameters: `buckets`, `width`, `records`, `count`, `hold`, `interval`,
                 `random_intervals`, `software`, `poll`, `cores`, `first_core`, `start`,
                 `warm_translations`.
         """
@@ -164,12 +167,12 @@ class Workloads(Sections):
         """Adds transactions that update rows of a database, one after the other.
 
         Args:
-            by: The coherent host, or the accelerator, that makes them.
+            by: The coherent host or accelerator that makes the transactions.
             buffer: The name of the buffer with the rows.
             locks: The name of the buffer with the lock table.
-            id: Names the transactions in the results.
-            settings: `rows`, `lock`, `contention`, `work`, and the keys of locks but `records` and
-                `hold`.
+            id: The name of the transactions in the results.
+            settings: Other parameters: `rows`, `lock`, `contention`, `work`, and the keys of locks
+                except `records` and `hold`.
         """
         entry = {"id": id, "by": by, "buffer": buffer, "locks": locks, **settings}
         return self._append("transactions", entry)
@@ -183,13 +186,13 @@ class Workloads(Sections):
         id: str | None = None,  # noqa: A002 - the scenario's own word
         **settings: Unpack[typed_keys.Incident],
     ) -> Self:
-        """Adds an incident: what hardware or software does to the fabric at one time of the run.
+        """Adds an incident: an action of hardware or software on the fabric at one time of the run.
 
         Args:
-            what: Its kind, such as "function-level-reset".
-            node: The node that it concerns: its link upwards, or one of its functions.
-            at: Its time, from when every link is up.
-            id: Names the incident.
+            what: The kind of the incident, such as "function-level-reset".
+            node: The node whose upward link, or one of whose functions, the incident affects.
+            at: The time of the incident, counted from when every link is up.
+            id: The name of the incident.
             settings: The keys of the kind, such as `function`.
         """
         check_keys("incidents", settings)
@@ -205,7 +208,7 @@ class Workloads(Sections):
         id: str | None = None,  # noqa: A002 - the scenario's own word
         each: str | None = None,
     ) -> Self:
-        """Expects a number of the result within bounds; a run that does not meet it has failed.
+        """Expects a number of the result within bounds; if it is outside, the run has failed.
 
         Args:
             metric: The path of the number in the JSON of a result, such as
@@ -214,20 +217,20 @@ class Workloads(Sections):
             at_least: The least value that is right, such as "3 GB/s"; a number is in the unit of
                 the metric.
             at_most: The greatest value that is right.
-            id: Names the expectation in `RunResult.expectations`.
+            id: The name of the expectation in `RunResult.expectations`.
             each: Repeats the expectation, as for nodes.
         """
         bounds = {"at_least": at_least, "at_most": at_most}
         return self._append("expect", {"id": id, "metric": metric, **bounds, "each": each})
 
     def measure(self, start: str, until: str) -> Self:
-        """Sets the window of the steady rates, in time from when every link is up."""
+        """Sets the window of the steady rates, in time counted from when every link is up."""
         return self._update("measure", {"from": start, "until": until})
 
     def steady(self, limit: str | None = None) -> Self:
-        """Lets every workload go on until the rate of each in the steady state is known.
+        """Continues every workload until its rate in the steady state is known.
 
         Args:
-            limit: The time, from when every link is up, at which the run ends in any case.
+            limit: The time at which the run ends in any case, counted from when every link is up.
         """
         return self._update("measure", {"steady": True, "limit": limit})

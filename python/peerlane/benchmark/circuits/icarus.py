@@ -14,7 +14,7 @@ _TOP = "dma_engine"
 
 
 def missing() -> str | None:
-    """The reason why the engine cannot run here, if there is one."""
+    """The reason why the engine cannot run on this machine, or `None`."""
     if not (GATEWARE / "rtl" / _TOP).is_dir():
         return "the circuits are in the source tree, and not in the package"
     if find_spec("cocotb_tools") is None:

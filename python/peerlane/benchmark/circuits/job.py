@@ -44,7 +44,7 @@ if CYCLES in os.environ:
 
     @cocotb.test()  # type: ignore[untyped-decorator,unused-ignore]
     async def a_peer_write_without_end(top: Any) -> None:  # noqa: ANN401 - a handle of cocotb
-        """Counts the packets that leave in a number of cycles, and gathers their bytes."""
+        """Counts the packets that leave in a number of cycles, and reads all their bytes."""
         cycles = int(os.environ[CYCLES])
         inputs = ("rx_valid", "rx_label", "rx_data", "rx_first", "rx_last", "rx_bytes")
         for name in (*inputs, "max_read_request", "function_id", "max_payload"):

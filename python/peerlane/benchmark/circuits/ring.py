@@ -13,7 +13,7 @@ _ENGINES = 8
 
 
 def ring(tlps: int) -> Fabric:
-    """Eight engines, each at Gen2 x4, and a flow from each one to the next, `tlps` in all."""
+    """Eight engines, each at Gen2 x4, and a flow from each engine to the next: `tlps` in total."""
     fabric = Fabric("ring").host("h0", memory="64 MiB").switch("s0", "h0", profile="plx")
     names = [f"c{number}" for number in range(_ENGINES)]
     for name in names:
@@ -30,7 +30,7 @@ def ring(tlps: int) -> Fabric:
 
 
 def run_ring(tlps: int) -> dict[str, Any]:
-    """Runs the ring once; rates are of processor time.
+    """Runs the ring once; rates are per second of processor time.
 
     Raises:
         ScenarioError: This build has no circuits.

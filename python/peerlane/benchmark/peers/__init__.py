@@ -1,1 +1,1 @@
-"""Other simulators that do the job of `peerlane bench fabric`, each where it is installed."""
+"""Other simulators that run the job of `peerlane bench fabric`, if they are installed."""

@@ -1,4 +1,4 @@
-"""The result of a peer's job, as each of them writes it."""
+"""The result of a peer's job, in one form for all peers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 PAYLOAD = 128
-"""Bytes of each posted write, as in `peerlane bench fabric`."""
+"""The bytes of each posted write, as in `peerlane bench fabric`."""
 
 
 def measured(package: str, tlps: int, seconds: float) -> dict[str, Any]:

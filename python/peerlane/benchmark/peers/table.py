@@ -19,13 +19,13 @@ class Peer:
 
     name: str
     missing: Callable[[], str | None]
-    """The reason why it cannot run here, if there is one."""
+    """The reason why the simulator cannot run on this machine, or `None`."""
     run: Callable[[int], dict[str, Any]]
     """Moves this number of packets; the result has the keys of `measured`."""
 
 
 def _program(name: str, package: str, module: str) -> Peer:
-    """A peer that is a Python package, with a job of ours in a folder with the package's name."""
+    """A peer that is a Python package, with a job of this project in the folder of its name."""
     return Peer(
         name,
         lambda: None if find_spec(module) else f"it is not installed (pip install {package})",
@@ -43,4 +43,4 @@ ABSENT = {
     "sst": "SST is built from its source code, not installed as a package, and Peerlane has no"
     " program for it",
 }
-"""Simulators that are often compared with, and the reason why they are no peers."""
+"""Simulators that are often used for comparison, and the reason why each is not a peer."""

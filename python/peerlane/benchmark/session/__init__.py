@@ -1,1 +1,1 @@
-"""Real time of programs in sessions, beside a bare socket and beside `peerlane run`."""
+"""The real time of programs in sessions, compared with a bare socket and with `peerlane run`."""

@@ -1,4 +1,4 @@
-"""Sessions beside a bare socket, for accesses, and beside `peerlane run`, for transfers."""
+"""Accesses in a session compared with a bare socket, and transfers with `peerlane run`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from peerlane.benchmark.session.program import INTERRUPTED
 from peerlane.opae.session import run_program
 
 ACCESSES = ("read", "write", "load", "store")
-"""Accesses to a register: by calls of the library, and by the pointer of `fpgaMapMMIO`."""
+"""Accesses to a register: by calls of the library, and through the pointer of `fpgaMapMMIO`."""
 
 _MODULE = "peerlane.benchmark.session.program"
 
 
 def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
-    """The medians of `repeat` runs of a program, each beside its two flows.
+    """The medians of `repeat` runs of a program, and the two flows that each run is compared with.
 
-    Accesses are measured with all processes on one core, and with the program and the server on a
-    core each; the bare socket beside them has its two processes placed in the same way. The first
-    transfer to the card allocates the card's memory, page by page; a flow does not store what it
-    reads. The second transfers each way have no such first touches.
+    Accesses are measured with all processes on one core, and with the program and the server on two
+    cores; the two processes of the bare socket are placed in the same way. The first transfer to
+    the card allocates the card's memory, page by page; a flow does not store the data that it
+    reads. The second transfer in each direction allocates no memory.
 
     Args:
         size: Bytes that are moved to the card and back.
@@ -67,7 +67,7 @@ def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
 
 
 def _transfer(way: str, again: str, size: int, runs: list[dict[str, Any]]) -> dict[str, float]:
-    """The rates of a transfer and of its flow, and the share in real and in processor time."""
+    """The rates of a transfer and of its flow, and their ratios in real time and processor time."""
     took = [run["transfers"][f"{way}{again}_ns"] * 1e-9 for run in runs]
     worked = [run["transfers"][f"{way}{again}_server_ns"] * 1e-9 for run in runs]
     flows = [run[way] for run in runs]
@@ -87,7 +87,7 @@ def _spread(values: list[float], name: str) -> dict[str, float]:
 
 
 def _run(size: int, accesses: int) -> dict[str, Any]:
-    """One run of the program, and the seconds of the flows that move as many bytes."""
+    """Runs the program once, and two flows that move as many bytes; returns the times of both."""
     flows = {"to_card": _flow("read", size), "from_card": _flow("write", size)}
     pac = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
     with tempfile.TemporaryDirectory() as folder:

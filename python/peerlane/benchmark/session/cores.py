@@ -1,4 +1,4 @@
-"""Where the processes of a measurement run, and how long the session's server works.
+"""The cores on which the processes of a measurement run, and the time of the session's server.
 
 The cost of a packet between two processes depends on whether they share a core, so all pairs that
 are compared are placed in the same way.
@@ -33,12 +33,12 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 print(flush=True)
 _core.send_back(sys.argv[1])
 """
-"""The program of the process at the other end of the bare socket: the path is its argument. After
-Ctrl-C, the program of the benchmark ends it."""
+"""The program of the process at the other end of the bare socket, with the path as its argument.
+After Ctrl-C, the program of the benchmark ends the process."""
 
 
 class Echo:
-    """A process that sends back what comes over a bare socket."""
+    """A process that sends back all data that it receives over a bare socket."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,12 +47,12 @@ class Echo:
         self.process = self._process.pid
 
     def __enter__(self) -> Self:
-        """Waits until it answers.
+        """Waits until the process answers.
 
         Raises:
-            RuntimeError: It does not start.
+            RuntimeError: The process does not start.
         """
-        # A read of a pipe is a real wait, which a sleep of a program in a session is not.
+        # A sleep of a program in a session is simulated, but a read of a pipe waits in real time.
         if self._process.stdout and self._process.stdout.readline():
             for _ in range(_ATTEMPTS):
                 with suppress(OSError):
@@ -67,7 +67,7 @@ class Echo:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Ends it."""
+        """Ends the process."""
         self._process.kill()
         self._process.communicate()
 
@@ -84,12 +84,12 @@ class Cores:
         return (ONE, TWO) if len(self._all) > 1 else (ONE,)
 
     def place(self, placement: str) -> None:
-        """Puts this program on a core, and the others on the same one or on another one."""
+        """Puts this program on a core, and the other processes on the same core or another one."""
         other = self._all[-1 if placement == TWO else 0]
         self._put([self._all[0]], [other])
 
     def free(self) -> None:
-        """Lets all of them run on all cores again."""
+        """Lets all processes run on all cores again."""
         self._put(self._all, self._all)
 
     def _put(self, own: list[int], others: list[int]) -> None:
@@ -99,7 +99,7 @@ class Cores:
             (self._echo, others),
         ):
             for thread in _threads(process):
-                # A thread that ends needs no core.
+                # A thread that has ended needs no core.
                 with suppress(ProcessLookupError):
                     os.sched_setaffinity(thread, cores)
 

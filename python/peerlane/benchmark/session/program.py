@@ -1,7 +1,7 @@
 """The program of the benchmark: it runs in a session with the DMA accelerator.
 
-Usage: `python -m peerlane.benchmark.session.program FILE BYTES ACCESSES`; the file gets its times,
-in real nanoseconds. A session with virtual time replaces the usual clocks.
+Usage: `python -m peerlane.benchmark.session.program FILE BYTES ACCESSES`; the program writes its
+times to the file, in real nanoseconds. A session with virtual time replaces the usual clocks.
 """
 
 from __future__ import annotations
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROUNDS = 20
-"""Times that the measurements take turns, so that all of them see the same load of the machine."""
+"""The rounds in which the measurements take turns, so that all have the same load of the
+machine."""
 
 CHUNK = 1 << 20
 """Bytes of a descriptor."""
 
 SCRATCH = 0x200
-"""A register of the accelerator that keeps what is written: the page of the window."""
+"""A register of the accelerator that stores what is written: the page of the window."""
 
 INTERRUPTED = 128 + signal.SIGINT
 """The exit status of the program after Ctrl-C, as shells have it."""
 
 ACCELERATOR = 1
-"""The type of object that is opened: FPGA_ACCELERATOR."""
+"""The type of object that the program opens: FPGA_ACCELERATOR."""
 
 
 class Card:
@@ -71,11 +72,11 @@ class Card:
         return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value or 0
 
     def word(self, offset: int) -> memoryview:
-        """The register at `offset`, as item 0: a look at it is a load, an assignment a store."""
+        """The register at `offset`, as item 0: reading the item is a load, assigning it a store."""
         return _word(self.registers + offset)
 
     def pin(self, size: int) -> tuple[int, int]:
-        """A buffer: its address here, and for the card."""
+        """Pins a buffer; returns its address in this program, and its address for the card."""
         place, number = ctypes.c_void_p(), ctypes.c_uint64()
         address = ctypes.c_uint64()
         ref, length = ctypes.byref, ctypes.c_uint64(size)
@@ -98,11 +99,11 @@ class Card:
 
 
 def accesses(card: Card, count: int) -> dict[str, dict[str, dict[str, float]]]:
-    """Real times of accesses to a register, beside packets over a bare socket, by placement.
+    """Real times of accesses to a register, and of packets over a bare socket, by placement.
 
-    Compiled code makes both, as a program in C does. The program and the session's server are on
-    the same cores as the two processes at the ends of the socket. The measurements take turns; each
-    ratio is the median of the ratios of all turns.
+    Compiled code makes accesses and packets, as in a program in C. The program and the session's
+    server are on the same cores as the two processes at the ends of the socket. The measurements
+    take turns; each ratio is the median of the ratios of all turns.
     """
     at = card.base + SCRATCH
     access, handle = _core.bench_access, card.handle.value or 0
@@ -127,12 +128,12 @@ def accesses(card: Card, count: int) -> dict[str, dict[str, dict[str, float]]]:
 def _turns(
     echo: Echo, kinds: dict[str, Callable[[int], list[int]]], batch: int
 ) -> dict[str, dict[str, float]]:
-    """The median times of a packet and of each kind of access, and the median ratios."""
+    """The median times of a packet and of each kind of access, and their median ratios."""
     times: dict[str, list[float]] = {name: [] for name in ("socket", *kinds)}
     for _ in range(ROUNDS):
         times["socket"].append(median(_core.bench_socket(str(echo.path), batch)))
         for name, access in kinds.items():
-            # The first one is not measured, as that of the socket.
+            # The first access is not measured, and neither is the first packet of the socket.
             times[name].append(median(access(1 + batch)[1:]))
     return {
         name: {
@@ -144,10 +145,10 @@ def _turns(
 
 
 def transfers(card: Card, size: int) -> dict[str, int]:
-    """The real times of `size` bytes to the card's memory and back, with fill and verify apart.
+    """The real times of transfers of `size` bytes to the card and back, without fill and verify.
 
-    The second transfers are those without first touches of memory: the card's memory is there, and
-    the simulation has mapped the buffer. The server's processor time of each transfer is beside.
+    Before the second transfers the card's memory is allocated, and the simulation has mapped the
+    buffer. The result also has the processor time of the server for each transfer.
     """
     buffer, address = card.pin(size)
     word, end = card.pin(4096)
@@ -193,7 +194,7 @@ def _descriptor(card: Card, source: int, target: int, size: int, burst: int) -> 
 
 
 def _word(address: int) -> memoryview:
-    """A word of 8 bytes. An assignment is one store; one to a `c_uint64` loads the word, too."""
+    """A word of 8 bytes. An assignment is one store; with a `c_uint64` it would also load."""
     return memoryview((ctypes.c_uint64 * 1).from_address(address)).cast("B").cast("Q")
 
 

@@ -1,1 +1,1 @@
-"""A fixed set of fabrics, measured so that two versions of the simulator compare."""
+"""A fixed set of fabrics, by which two versions of the simulator are compared."""

@@ -1,4 +1,4 @@
-"""A measurement of shapes that was stored, and what has changed since."""
+"""A measurement of shapes that was stored, and its changes to a new measurement."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _NOISE = {"instructions": 0.002, "L1 misses": 0.01, "L2 misses": 0.02, "peak memory": 0.02}
-"""Changes up to these shares are noise: of counters, and of the pages that memory is taken in."""
+"""Changes up to these shares are noise, of counters and of the pages in which memory is
+allocated."""
 _FEWEST_RUNS = 3
-"""Runs of a measurement whose times show a range. Our choice."""
+"""The least number of runs whose times show a range. Our choice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """A measurement of shapes. An earlier version did not store the profile of its build."""
+    """A measurement of shapes. Earlier versions did not store the profile of the build."""
 
     machine: Machine
     divisor: Annotated[int, Gt(0)]
@@ -46,14 +47,14 @@ class Shapes:
 
 
 class BaselineError(PeerlaneError, ValueError):
-    """A baseline that nothing can be compared with; the message says why."""
+    """A baseline cannot be used for a comparison; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A quantity of a shape before and now, in nanoseconds, numbers or bytes.
+    """A quantity of a shape in both measurements, in nanoseconds, numbers or bytes.
 
-    `is_noise` says that runs of one version differ as much.
+    `is_noise` is true if runs of one version can differ as much.
     """
 
     shape: str
@@ -64,7 +65,7 @@ class Change:
 
     @property
     def ratio(self) -> float:
-        """The value now over the one before; more than 1 is worse."""
+        """The new value divided by the old one; more than 1 is worse."""
         return self.now / self.before
 
     def to_json(self) -> dict[str, Any]:
@@ -80,15 +81,16 @@ class Change:
 
 
 def read_baseline(path: str, divisor: int) -> tuple[str | None, dict[str, Measured]]:
-    """The shapes of a stored measurement of this machine with this part of the work.
+    """Reads a stored measurement of this machine, with the same part of the work.
 
     Returns:
         The Cargo profile in which the package was built, `None` where an earlier version did not
         store it, and the shapes.
 
     Raises:
-        BaselineError: It is none, or is of another machine, build or other work.
-        OSError: It cannot be read.
+        BaselineError: The file is no baseline, or is of another machine, another build or other
+            work.
+        OSError: The file cannot be read.
     """
     text = text_of(path)
     try:
@@ -117,7 +119,7 @@ def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change
     """The quantities of all shapes that both measurements have.
 
     Raises:
-        BaselineError: A shape had other work before.
+        BaselineError: A shape had other work in the earlier measurement.
     """
     now = list(now)
     for one in now:
@@ -134,8 +136,8 @@ def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change
 def _of_shape(before: Measured, now: Measured) -> Iterator[Change]:
     """The quantities of a shape that both measurements have."""
     first, second = before.every_wall_seconds, now.every_wall_seconds
-    # Neither is faster if the fastest run of each is faster than the slowest run of the other, and
-    # one or two runs show no range.
+    # Times differ if the slowest run of one measurement is faster than the fastest run of the
+    # other. One or two runs show no range.
     overlap = min(first) <= max(second) and min(second) <= max(first)
     is_noise = overlap or min(len(first), len(second)) < _FEWEST_RUNS
     yield Change(now.shape, "time", before.ns_per_unit, now.ns_per_unit, is_noise)
@@ -150,7 +152,7 @@ def _of_shape(before: Measured, now: Measured) -> Iterator[Change]:
 
 
 def _counted(before: Measured, now: Measured) -> list[tuple[str, float | None, float | None]]:
-    """Counts for each unit of work, each by the same means before and now."""
+    """Counts for each unit of work, which were counted in the same way in both measurements."""
     if before.valgrind and now.valgrind:
         return [
             (quantity, getattr(before.valgrind, key), getattr(now.valgrind, key))

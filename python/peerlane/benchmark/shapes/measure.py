@@ -31,11 +31,11 @@ QUICK = 16
 """The divisor of the work of quick measurements, and of the smaller run under valgrind."""
 
 CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
-"""The caches that valgrind simulates, the same on every machine: as of a core of a server."""
+"""The caches that valgrind simulates, the same on every machine: the caches of a server's core."""
 
 _PROGRAM = "peerlane.benchmark.shapes.program"
 _COUNTED = {"instructions": "I +refs", "l1_misses": "D1 +misses", "l2_misses": "LLd +misses"}
-"""The quantities that cachegrind's log has, with the words before their numbers."""
+"""The quantities in cachegrind's log, with the words before their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,16 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What was measured of a shape: the median of several runs, after one that warms up.
+    """The measurements of a shape: the median of several runs, after a warm-up run.
 
     Attributes:
         shape: Its name.
         work: The number of writes, hops or TLPs.
         events: The events of a run.
         every_wall_seconds: The time of each run, the shortest first.
-        peak_bytes: The most memory that a process with the shape takes, beyond what it has before.
-        instructions: The instructions of a run in user mode; `None` where no counter is.
-        valgrind: Instructions and cache misses for each unit of work, where valgrind was asked.
+        peak_bytes: The peak memory of a process with the shape, less its memory before the run.
+        instructions: The instructions of a run in user mode; `None` if the machine has no counter.
+        valgrind: Instructions and cache misses for each unit of work, if valgrind was used.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "ignore"}
@@ -122,17 +122,17 @@ def measure(shape: str, repeat: int, *, divisor: int = 1, valgrind: bool = False
 
 
 def missing_valgrind() -> str | None:
-    """The reason why valgrind cannot count here, if there is one."""
+    """The reason why valgrind cannot count on this machine, or `None`."""
     return None if shutil.which("valgrind") else "valgrind is not installed (its package has it)"
 
 
 def machine() -> dict[str, Any]:
-    """This machine, as far as times depend on it."""
+    """The properties of this machine that change times."""
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
 def _processor() -> str:
-    """The processor's name, or its architecture where the system does not say more."""
+    """The processor's name, or its architecture if the system has no name of it."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
@@ -142,13 +142,13 @@ def _processor() -> str:
 
 
 def _counted(shape: str) -> Counted:
-    """What valgrind counts for each unit: of two runs of different lengths, the difference."""
+    """Counts of valgrind for each unit of work: the difference of a long and a short run."""
     (less, few), (more, many) = (_under_valgrind(shape, QUICK // part) for part in (1, 2))
     return Counted(**{name: (many[name] - few[name]) / (more - less) for name in _COUNTED})
 
 
 def _under_valgrind(shape: str, divisor: int) -> tuple[int, dict[str, int]]:
-    """The work of a run under valgrind, and what was counted of the whole process."""
+    """Runs a shape under valgrind; returns its work, and the counts of the whole process."""
     with tempfile.TemporaryDirectory(prefix="peerlane-") as folder:
         log = Path(folder) / "log"
         command = ["valgrind", "--tool=cachegrind", "--cache-sim=yes", *CACHES]
@@ -165,7 +165,8 @@ def _run(before: Sequence[str], shape: str, divisor: int, runs: int) -> str:
     """The output of the program of a shape, with `before` in front of its command."""
     command = [*before, sys.executable, "-m", _PROGRAM, shape, str(divisor), str(runs)]
     environment = os.environ | {"PYTHONHASHSEED": "0"}
-    # The program ends with this pipe, also if an interrupt comes while it is started.
+    # The program ends when this pipe is closed, also if an interrupt arrives while the program
+    # starts.
     listening, held = os.pipe()
     try:
         ran = subprocess.run(

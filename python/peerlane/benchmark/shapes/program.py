@@ -1,7 +1,8 @@
-"""Runs of one shape as a program of its own, whose memory is that of the shape.
+"""Runs one shape in a program of its own, so that the program's memory is the memory of the shape.
 
-`python -m peerlane.benchmark.shapes.program NAME DIVISOR RUNS` writes a list with a run each. It
-ends without one when its standard input ends, which whoever has started it holds open.
+`python -m peerlane.benchmark.shapes.program NAME DIVISOR RUNS` writes a list with an entry for each
+run. If its standard input is closed, the program ends without a list: the process that started it
+holds the input open.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from peerlane import _core
 
 
 def main() -> None:
-    """Runs the shape with one part in DIVISOR of its work, and writes what was measured as JSON."""
+    """Runs the shape with one part in DIVISOR of its work, and writes the measurements as JSON."""
     name, divisor, runs = sys.argv[1:]
     every = []
     for _ in range(int(runs)):
         if select.select([sys.stdin], [], [], 0)[0]:
             sys.exit("the program that wants to know has ended")
         measured, work = json.loads(_core.bench_shape(name, int(divisor)))
-        # In a process that has run no other shape, the growth of memory is that of the shape.
+        # The process has run no other shape, so its memory has grown by the memory of this shape.
         peak = max(measured["peak_bytes"] - measured["bytes_before"], 0)
         every.append(measured | {"work": work, "peak_bytes": peak})
     sys.stdout.write(json.dumps(every) + "\n")

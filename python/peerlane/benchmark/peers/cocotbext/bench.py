@@ -1,4 +1,4 @@
-"""The fabric benchmark on cocotbext-pcie, in a Verilog simulator that has nothing else to do."""
+"""The fabric benchmark on cocotbext-pcie, in a Verilog simulator without other work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from peerlane.benchmark.peers.cocotbext import job
 
 
 def missing() -> str | None:
-    """The reason why the benchmark cannot run here, if there is one."""
+    """The reason why the benchmark cannot run on this machine, or `None`."""
     if find_spec("cocotb_tools") is None or find_spec("cocotbext") is None:
         return "it is not installed (pip install 'peerlane[cocotbext]')"
     return icarus.missing()

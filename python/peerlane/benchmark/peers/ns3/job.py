@@ -1,8 +1,8 @@
 """The job as an ns-3 program: three nodes in a row, datagrams instead of posted writes.
 
-The middle node forwards. The rate is that of Gen3 x16, and the sender keeps to it. ns-3 has no
-credits and no Acks, and its payload is zeros, so that it does less for a packet than Peerlane. Run
-as a program, it writes its result as JSON.
+The middle node forwards. The wires have the rate of Gen3 x16, and the sender does not exceed it.
+ns-3 has no credits and no Acks, and its payload is zeros, so that its work for a packet is less
+than that of Peerlane. As a program, this module writes its result as JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ns import ns
 from peerlane.benchmark.peers.measured import PAYLOAD, measured
 
 RATE = "126Gbps"
-"""Of Gen3 x16: 8 GT/s on each lane, 128b/130b."""
+"""The rate of Gen3 x16: 8 GT/s on each lane, 128b/130b."""
 OVERHEAD = 30
 """Bytes of a datagram beside its payload: UDP, IPv4, PPP."""
 PORT = 9

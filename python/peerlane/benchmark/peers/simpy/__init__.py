@@ -1,1 +1,1 @@
-"""The job on SimPy: a program of ours that models the same links with processes and stores."""
+"""The job on SimPy: a program of this project, with the same links as processes and stores."""

@@ -1,7 +1,7 @@
 """The job as a SimPy program: endpoint - switch - memory, Gen3 x16, with credits and Acks.
 
-It leaves out what Peerlane has beside these: checksums, replay, registers, routing by address,
-ordering between classes, ordered sets. Run as a program, it writes its result as JSON.
+Unlike Peerlane, the job has no checksums, replay, registers, routing by address, ordering between
+classes or ordered sets. As a program, this module writes its result as JSON.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ OVERHEAD = 4 + 16 + 4
 """Bytes of a packet beside its payload: framing with sequence number, header, LCRC."""
 DLLP = 8
 BYTE_NS = 130 / 128 / 16
-"""Nanoseconds of a byte on a wire of Gen3 x16: 8 GT/s on each lane, 128b/130b."""
+"""The nanoseconds that a byte occupies a wire of Gen3 x16: 8 GT/s on each lane, 128b/130b."""
 FLIGHT_NS = 1.0
 SWITCH_NS = 100.0
 MEMORY_NS = 100.0
-"""Nanoseconds of a cable, a switch and memory: our choice; they change no event of a packet."""
+"""The delays of a cable, a switch and the memory: our choice. They do not change the number of
+events of a packet."""
 HEADER_CREDITS = 64
 DATA_CREDITS = 64 * PAYLOAD // 16
-"""Room for 64 packets in each receiver, in headers and in units of 16 bytes: our choice."""
+"""The credits of each receiver, for 64 packets, in headers and in units of 16 bytes: our choice."""
 ACK_PACKETS = 4
 """Packets after which an Ack and an UpdateFC are sent."""
 
@@ -46,7 +47,7 @@ class Packet:
 
 
 class Link:
-    """One direction of a link with data, and DLLPs in the other."""
+    """One direction of a link with data, and the DLLPs of the opposite direction."""
 
     def __init__(self, env: simpy.Environment, deliver: Callable[[Packet], None]) -> None:
         self.env = env
@@ -73,7 +74,7 @@ class Link:
             self.later(FLIGHT_NS, self.receive, packet)
 
     def receive(self, packet: Packet) -> None:
-        """Passes on a packet that is the next one, and acknowledges from time to time."""
+        """Delivers a packet, and sends an Ack after every fourth packet."""
         assert packet.sequence == self.arrived, "out of order"  # noqa: S101 - the job's own check
         self.arrived += 1
         if self.arrived % ACK_PACKETS == 0:
@@ -87,14 +88,14 @@ class Link:
             self.dllps.put(("credit", ACK_PACKETS))
 
     def answer(self) -> Generator[simpy.Event, Any, None]:
-        """Sends DLLPs."""
+        """Sends the DLLPs that are queued, one after the other."""
         while True:
             dllp = yield self.dllps.get()
             yield self.env.timeout(DLLP * BYTE_NS)
             self.later(FLIGHT_NS, self.take, dllp)
 
     def take(self, dllp: tuple[str, int]) -> None:
-        """Forgets acknowledged packets, or has credit again."""
+        """Removes acknowledged packets from the replay buffer, or adds credit."""
         kind, number = dllp
         if kind == "ack":
             while self.kept and self.kept[0].sequence < number:
@@ -104,7 +105,7 @@ class Link:
             self.data.put(number * PAYLOAD // 16)
 
     def later(self, delay: float, call: Callable[..., None], what: object) -> None:
-        """Calls after a delay."""
+        """Calls a function after a delay."""
         event = self.env.timeout(delay)
         event.callbacks.append(lambda _: call(what))
 
