@@ -1,4 +1,4 @@
-"""Bars of parts of a whole, one below the other."""
+"""Bars of parts of a whole, one bar below the other."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 _LINE = 24
 _LETTER = 6.2
 _VALUE = 40
-"""Pixels of the value at the end of a bar."""
+"""The width of the value at the end of a bar, in pixels."""
 
 _BAR = 18
-"""Pixels of a bar from zero, with the space to the next."""
+"""The height of a bar that starts at zero, with the space to the next bar, in pixels."""
 
 _FITTING: list[Spec] = [
     {"flatten": ["labels", "needs"], "as": ["text", "need"]},
@@ -37,9 +37,9 @@ _FITTING: list[Spec] = [
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a bar: its kind has a colour, and the longest of its labels that fits stands in it.
+    """A part of a bar, in the colour of its kind, with the longest of its labels that fits.
 
-    `words` say in full what it is.
+    `words` describe the part in full.
     """
 
     bar: str
@@ -150,7 +150,7 @@ def amounts(title: str, names: Sequence[str], values: Sequence[float], axis: Axi
     """A bar from zero for each name, with its value at its end.
 
     Args:
-        title: Above the plot.
+        title: The title above the plot.
         names: The names, from top to bottom.
         values: The value of each name.
         axis: The horizontal axis.

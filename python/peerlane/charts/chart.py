@@ -1,4 +1,4 @@
-"""A chart: panels side by side, with the words that belong to them."""
+"""A chart: panels side by side, with title, caption and description."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ Spec = dict[str, Any]
 FONT = "system-ui, 'Helvetica Neue', Arial, sans-serif"
 
 LEFT = 46
-"""Pixels left of a plot, for its vertical axis."""
+"""The pixels left of a plot, for its vertical axis."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One plot; `right` are the pixels beside it that its labels need.
+    """One plot; `right` is the width of the labels on its right, in pixels.
 
-    A panel of rows, with their names, has other pixels on a `narrow` page, and the whole width of
-    any page.
+    A panel of rows with names has another width of labels on a `narrow` page, and always fills the
+    width of the page.
     """
 
     title: str
@@ -30,16 +30,16 @@ class Panel:
 
     @property
     def margins(self) -> tuple[int, int]:
-        """The pixels beside the plot, left and right, on a wide page and on a narrow one."""
+        """The pixels left and right of the plot, on a wide page and on a narrow page."""
         return LEFT + self.right, LEFT + (self.right if self.narrow is None else self.narrow)
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Panels with one caption, which is a sentence; `name` is that of its images.
+    """Panels with one caption, which is a sentence; image files of the chart have its `name`.
 
-    `text` says in words what the chart shows, for those who do not see it. A `title` stands above
-    all panels of an image.
+    `text` describes in words what the chart shows, for readers who cannot see it. In an image, a
+    `title` stands above all panels.
     """
 
     name: str
@@ -49,18 +49,18 @@ class Chart:
     title: str = ""
 
     def labelled(self, x: str | None, y: str | None) -> Chart:
-        """The chart with other words at its axes; `None` leaves an axis as it is."""
+        """The chart with other titles of its axes; `None` leaves an axis unchanged."""
         panels = (replace(one, spec=_labelled(deepcopy(one.spec), x, y)) for one in self.panels)
         return replace(self, panels=tuple(panels))
 
     @property
     def is_wide(self) -> bool:
-        """Whether each panel takes the whole width of a page."""
+        """Whether each panel fills the whole width of a page."""
         return len(self.panels) == 1 or any(panel.narrow is not None for panel in self.panels)
 
 
 def _labelled(spec: Spec, x: str | None, y: str | None) -> Spec:
-    """A specification with other words at its axes; `y` stands above the first plot."""
+    """A specification with other titles of its axes; `y` stands above the first plot."""
     if y is not None and isinstance(spec.get("title"), str):
         spec["title"] = y
     for number, view in enumerate(spec.get("vconcat", ())):
@@ -104,4 +104,4 @@ CONFIG: Spec = {
     },
     "text": {"color": "var(--ink)", "fontSize": 11},
 }
-"""The look of every chart: no frame, few lines, words in one size."""
+"""The style of every chart: no frame, few lines, text in one size."""

@@ -1,4 +1,4 @@
-"""The colours of pages and images, by what they stand for."""
+"""The colours of pages and images, named after their purpose."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _COLOURS = {
     "c11": ("#56670a", "#b5c667"),
     "c12": ("#1f3a6e", "#8fa8e0"),
 }
-"""Each on paper and by day, and on a dark page. The series have the hues of Okabe and Ito, which
-colour-blind readers tell apart, darkened until text in them has a contrast of 4.5 to the page (but
-for the sky blue)."""
+"""Each colour has a value for paper and light pages, and a value for dark pages. The series have
+the hues of Okabe and Ito, which colour-blind readers can distinguish, darkened until text in these
+colours has a contrast of 4.5 to the page (except the sky blue)."""
 
 LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
 DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
 
 SERIES = tuple(f"var(--c{number})" for number in range(1, 9))
-"""The colours of lines, in the order in which they are given out."""
+"""The colours of lines, in the order of use."""
 
 
 def properties(colours: dict[str, str]) -> str:
@@ -41,5 +41,5 @@ def properties(colours: dict[str, str]) -> str:
 
 
 def painted(text: str) -> str:
-    """A specification or a drawing with the colours of paper in place of custom properties."""
+    """A specification or drawing with custom properties replaced by the colours of paper."""
     return re.sub(r"var\(--([a-z0-9]+)(?:,[^()]*)?\)", lambda found: LIGHT[found[1]], text)

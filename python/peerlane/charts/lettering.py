@@ -1,4 +1,4 @@
-"""The widths of texts, without a font: a little more rather than less."""
+"""The widths of texts, estimated without a font; estimates are too large rather than too small."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FONT = 12.0
 
 
 def text_width(text: str, size: float = _FONT) -> float:
-    """About how wide a line of text is in a sans-serif font of a size, in pixels."""
+    """The approximate width of a line of text in a sans-serif font of a size, in pixels."""
     return size * sum(map(_em, text))
 
 

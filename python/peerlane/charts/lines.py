@@ -1,4 +1,4 @@
-"""Lines over an axis of numbers or names, with their names at their ends."""
+"""Plots of lines over an axis of numbers or names, with a line's name at its end."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 HEIGHT = 170
 MOST = len(SERIES)
-"""Lines of one plot that have a colour of their own."""
+"""The number of lines in one plot that have different colours."""
 
 _MOST_POINTS = 20_000
-"""Points of one plot, so that pages stay small."""
+"""The most points of one plot, so that pages stay small."""
 
 _NAME = 14
-"""Pixels of the name of a line."""
+"""The height of the name of a line, in pixels."""
 
 _MARKED, _SPARSE = 30, 10
-"""Points of a line that are all marked, at most; and the marks of a line with more points."""
+"""The most points of a line of which each has a mark; and the number of marks of a line with
+more."""
 
 _SHAPES = (
     "circle",
@@ -39,25 +40,25 @@ _SHAPES = (
     "M-1,0L1,0M0,-1L0,1",
     "triangle-left",
 )
-"""The marks of lines of one colour."""
+"""The marks by which lines of one colour differ."""
 
 _DASHES = ([1, 0], [7, 4], [2, 4], [9, 3, 2, 3])
-"""The dashes of lines of one colour after the other, so that a line shows through another one."""
+"""The dashes of the colours in turn, so that a line is visible below another line."""
 
 _BESIDE = 15
-"""Pixels of a mark beside the name of a line."""
+"""The pixels of a mark that stands beside the name of a line."""
 
 _NARROW = 340
-"""Pixels of the plot on a narrow page, where names side by side lie flat if they fit."""
+"""The pixels of a plot on a narrow page; names along its axis are horizontal if they fit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line; a value that is missing is a gap in it.
+    """A line; a missing value makes a gap in the line.
 
-    `spread` are the halves of intervals. The line's name stands beside its last value, or at
-    `name_at`. Lines of one `hue` have one colour, and different marks; without one, each line has a
-    colour of its own.
+    `spread` has the half width of the interval of each value. The line's name stands beside its
+    last value, or at `name_at`. Lines with the same `hue` have one colour, and different marks;
+    without a `hue`, each line has a colour of its own.
     """
 
     name: str
@@ -68,7 +69,7 @@ class Line:
     hue: str = ""
 
     def thinned(self, most: int) -> Line:
-        """The line with about `most` of its points, the last among them."""
+        """The line with about `most` of its points, always including the last one."""
         step = -(-len(self.x) // most)
         if step <= 1:
             return self
@@ -79,7 +80,7 @@ class Line:
 
     @property
     def end(self) -> float | None:
-        """The value that its name stands beside, if there is any."""
+        """The value beside which the line's name stands, if there is any."""
         if self.name_at is not None:
             return self.name_at
         return next((value for value in reversed(self.y) if value is not None), None)
@@ -87,7 +88,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis: what it shows, and how; values with the unit B are sizes in bytes."""
+    """An axis: its title, unit and form; values with the unit B are sizes in bytes."""
 
     label: str
     unit: str = ""
@@ -111,14 +112,15 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
     highest: float | None = None,
     is_wide: bool = False,
 ) -> Panel:
-    """A plot of lines; those beyond `MOST` have the colours of the first ones, and other marks.
+    """A plot of lines; lines beyond the first `MOST` repeat the colours, with other marks.
 
     Args:
-        title: Above it.
+        title: The title above the plot.
         drawn: The lines; names of x stand side by side in the order of the first line.
         x: The horizontal axis.
         y: The vertical axis.
-        steps: Whether each value holds before its point or after it; lines are straight if absent.
+        steps: Whether each value is constant before its point or after it; without it, lines are
+            straight.
         joined: Whether points are joined at all.
         highest: The upper end of the vertical axis.
         is_wide: Whether several lines take the whole width of a page, with whole names.
@@ -154,7 +156,8 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         }
         for part in range(3)
     )
-    # Outlines of several shapes show where lines coincide.
+    # Marks are outlines if there are several shapes, so that lines with the same values stay
+    # visible.
     has_shapes = len({mark for _, mark, _ in looks}) > 1
     mark: Spec = {"type": "point", "filled": True, "size": 32, "opacity": 1}
     if has_shapes:
@@ -218,7 +221,7 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
 
 
 def _points(drawn: Sequence[Line]) -> Iterator[dict[str, float | str | None]]:
-    """The points of lines, with the ends of their intervals."""
+    """The points of lines, with both ends of their intervals."""
     for line in drawn:
         halves = line.spread or [None] * len(line.x)
         for at, value, half in zip(line.x, line.y, halves, strict=True):
@@ -229,7 +232,7 @@ def _points(drawn: Sequence[Line]) -> Iterator[dict[str, float | str | None]]:
 
 
 def _looks(drawn: Sequence[Line]) -> Iterator[tuple[str, str, list[int]]]:
-    """The colour and the mark of each line, which no two lines share, and its dashes."""
+    """The colour, mark and dashes of each line; no two lines have the same colour and mark."""
     hues = {line.name: line.hue or line.name for line in drawn}
     order = {hue: number for number, hue in enumerate(dict.fromkeys(hues.values()))}
     most = max(Counter(hues.values()).values(), default=1)
@@ -281,7 +284,7 @@ def _across(at: Sequence[float | str], x: Axis) -> Spec:
 def _ends(
     drawn: Sequence[Line], scale: Scale, wide: dict[str, str], narrow: dict[str, str]
 ) -> list[Spec]:
-    """The places of the names of lines, at the right, with the forms of each name."""
+    """The places of the names of lines, on the right, with both forms of each name."""
     found = {line.name: line.end for line in drawn if line.end is not None}
     beside = scale.apart(list(found.values()))
     right = max((one for line in drawn for one in line.x), key=_rank(drawn))
@@ -292,7 +295,7 @@ def _ends(
 
 
 def _labels(values: Sequence[Spec], encoding: Spec, mark: Spec | None) -> list[Spec]:
-    """The name of each line beside its end, after its mark, if there is one."""
+    """The name of each line beside the line's end, after its mark, if there is one."""
     text: Spec = {"field": "text"}
     if any(one["text"] != one["narrow"] for one in values):
         text["condition"] = {"test": NARROW, "field": "narrow"}
@@ -308,6 +311,6 @@ def _labels(values: Sequence[Spec], encoding: Spec, mark: Spec | None) -> list[S
 
 
 def _rank(drawn: Sequence[Line]) -> Callable[[float | str], float]:
-    """The place of a value from left to right."""
+    """Returns a function from a value of the horizontal axis to its order from left to right."""
     order = list(dict.fromkeys(one for line in drawn for one in line.x))
     return order.index if any(isinstance(one, str) for one in order) else float

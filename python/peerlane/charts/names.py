@@ -9,18 +9,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SHORT, LONG = 20, 48
-"""Letters of a name beside a plot on a narrow page, and on a wide one."""
+"""The letters of a name beside a plot: on a narrow page, and on a wide one."""
 
 _ARROWS = {" down": " \N{DOWNWARDS ARROW}", " up": " \N{UPWARDS ARROW}"}
 
 
 def short(name: str, mark: str = "", most: int = SHORT) -> str:
-    """A name with an arrow for a direction at its end; what a long one leaves out is in its middle.
+    """A name with an arrow for a direction at its end; a long name is shortened in its middle.
 
     Args:
         name: The whole name.
-        mark: Stands at the end, and distinguishes the name from others.
-        most: The letters of the short form.
+        mark: The end of the name, which distinguishes it from others.
+        most: The number of letters of the short form.
     """
     name = re.sub("( down| up)$", lambda found: _ARROWS[found[0]], name)
     room = most - len(mark)
@@ -31,7 +31,7 @@ def short(name: str, mark: str = "", most: int = SHORT) -> str:
 
 
 def wire_name(wire: str, sender: str) -> str:
-    """The name of one direction of a wire; of a fibre, from the router that sends to the other.
+    """The name of one direction of a wire; for a fibre, sending router and receiving router.
 
     Args:
         wire: The wire's own name.
@@ -44,7 +44,7 @@ def wire_name(wire: str, sender: str) -> str:
 
 
 def short_names(names: Iterable[str], most: int = SHORT) -> dict[str, str]:
-    """The short form of each name, of `most` letters; names that differ have forms that differ."""
+    """The short form of each name, with at most `most` letters; no two names have the same form."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(names):

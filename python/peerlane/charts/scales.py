@@ -1,4 +1,4 @@
-"""Scales, axes and labels that keep clear of each other, of values that are known beforehand."""
+"""Scales, axes and labels for values that are known in advance; labels do not overlap."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ BYTES = (
     " datum.value >= 1024 ? format(datum.value / 1024, '.4~g') + ' KiB' :"
     " format(datum.value, '.4~g') + ' B'"
 )
-"""The label of a size in bytes."""
+"""The expression for the label of a size in bytes."""
 
 SIGNED = "datum.value === 0 ? '0' : format(datum.value, '+~g')"
-"""The label of an error, with its sign."""
+"""The expression for the label of an error, with its sign."""
 
 NARROW = "narrow"
-"""The parameter of a specification that says whether it stands on a narrow page."""
+"""The parameter of a specification that is true on a narrow page."""
 
 _MOST_TICKS = 6
 _FONT = 11
-"""The size of labels."""
+"""The size of the font of labels."""
 _SPARE = 1.1
-"""How much wider than expected the font of a reader may be."""
+"""The largest ratio of the width of a reader's font to the expected width."""
 _LETTER = 6.4
-"""Pixels that a letter of a label takes, at most."""
+"""The largest width of a letter of a label, in pixels."""
 
 
 class Scale:
@@ -64,7 +64,7 @@ class Scale:
 
     @property
     def axis(self) -> Spec:
-        """The axis of a Vega-Lite channel: few ticks; of a logarithmic one, round values."""
+        """The axis of a Vega-Lite channel with few ticks, at round values if it is logarithmic."""
         if not self.log:
             return {"title": None, "tickCount": 4}
         return {"title": None, "values": round_values(self.low, self.high)}
@@ -110,13 +110,13 @@ class Scale:
         return found
 
     def _within(self, centre: float, count: float, gap: float) -> float:
-        """The centre of some labels that are a gap apart, moved until all are within the plot."""
+        """The centre of a group of labels, a gap apart, moved until all are within the plot."""
         half = gap * (count - 1) / 2
         return min(max(centre, half), self.height - half)
 
 
 def round_values(low: float, high: float) -> list[float]:
-    """Few round values between two others, for a logarithmic axis."""
+    """A few round values between two others, for a logarithmic axis."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for steps in ((1, 2, 5), (1, 3), (1,)):
         found = [step * 10.0**decade for decade in decades for step in steps]
@@ -127,7 +127,7 @@ def round_values(low: float, high: float) -> list[float]:
 
 
 def sizes(values: Sequence[float], *, log: bool) -> Spec:
-    """The horizontal axis of sizes in bytes; of a logarithmic one, ticks are powers of two."""
+    """The horizontal axis of sizes in bytes; ticks of a logarithmic axis are powers of two."""
     marks = ticks(values, log=log)
     if log:
         first, last = math.ceil(math.log2(min(values))), math.floor(math.log2(max(values)))
@@ -137,7 +137,7 @@ def sizes(values: Sequence[float], *, log: bool) -> Spec:
 
 
 def ticks(values: Sequence[float], *, log: bool) -> Spec:
-    """The ticks of a horizontal axis: at values that are there, if these are few or grow evenly."""
+    """The ticks of a horizontal axis: the values themselves, if they are few or grow evenly."""
     known = sorted(set(values))
     if not log:
         is_whole = all(value == int(value) for value in known)
@@ -156,8 +156,8 @@ def rows(
 ) -> Spec:
     """The vertical channel of rows, whose names stand left of the plot in their order.
 
-    A name is whole unless it is very long; what is left out of it then, and of a name of medium
-    length on a narrow page, is in its middle.
+    A name is whole unless it is very long. A very long name is shortened in its middle, and so is a
+    name of medium length on a narrow page.
     """
     wide, narrow = short_names(names, LONG), short_names(names, SHORT)
     extents = [_extent(list(shown.values())) for shown in (narrow, wide)]
@@ -183,7 +183,7 @@ def rows(
 
 
 def beside(names: Sequence[str]) -> tuple[int, int]:
-    """The pixels that a panel of rows needs beside the usual ones, on a wide and a narrow page."""
+    """The pixels that a panel of rows needs in addition, on a wide page and on a narrow page."""
     wide, narrow = (
         max(8, _extent(list(short_names(names, most).values())) - 30) for most in (LONG, SHORT)
     )
@@ -191,17 +191,17 @@ def beside(names: Sequence[str]) -> tuple[int, int]:
 
 
 def _extent(names: Sequence[str]) -> int:
-    """Pixels for names left of a plot."""
+    """The pixels for the names left of a plot."""
     return round(_SPARE * widest(names, _FONT)) + 8
 
 
 def letters(labels: Sequence[str]) -> int:
-    """The pixels that the longest of some labels takes, with the space before it."""
+    """The pixels that the longest of some labels needs, with the space before it."""
     return round(_LETTER * max(map(len, labels), default=0)) + 12
 
 
 def is_geometric(values: Sequence[float]) -> bool:
-    """Whether values, in order, grow by factors rather than by steps."""
+    """Whether values, in order, grow by a factor rather than by a constant step."""
     known = sorted(set(values))
     if len(known) < 3 or known[0] <= 0:  # noqa: PLR2004 - two are a factor of anything
         return False

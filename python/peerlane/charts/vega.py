@@ -1,4 +1,4 @@
-"""The library of charts, out of `vl-convert-python`: its JavaScript for pages, and images."""
+"""Charts by the library `vl-convert-python`: its JavaScript for pages, and images."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from peerlane.charts.chart import Chart, Panel, Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""The name of the form of specifications, which is not an address that anything is fetched from."""
+"""The name of the form of specifications; nothing is downloaded from this address."""
 
 _IMAGE_WIDTH, _PANEL_WIDTH = 520, 330
-"""Pixels of the plot of an image: of one panel, and of each of several side by side."""
+"""The width of the plot in an image, in pixels: of a single panel, and of each of several
+panels."""
 
 _HEAD = {
     "fontSize": 12,
@@ -33,19 +34,19 @@ _HEAD = {
 """The title of a panel of an image, above the words of its vertical axis."""
 
 _NARROW = 600
-"""Pixels beside which names are short, as on a page."""
+"""The width of an image below which names are short, as on a narrow page, in pixels."""
 
 INCH = 96
-"""Pixels of an inch of a drawing."""
+"""The number of pixels in an inch of a drawing."""
 
 _LEAST_PANEL = 260
-"""Pixels of a panel and of what is beside it, from which on two stand side by side."""
+"""The least width of a panel with its margins at which two panels stand side by side, in pixels."""
 
 _TRIES = 3
-"""Attempts to make an image as wide as it should be."""
+"""The attempts to give an image the required width."""
 
 _SCALE = 2
-"""Pixels of a PNG for each of its SVG."""
+"""The pixels of a PNG image for each pixel of its SVG drawing."""
 
 _NEEDED = ("a figure needs vl-convert-python", "plot")
 
@@ -54,7 +55,7 @@ def check_installed() -> None:
     """Makes sure that pages with charts can be made.
 
     Raises:
-        MissingPackageError: They cannot.
+        MissingPackageError: Pages with charts cannot be made.
     """
     with optional("a report needs vl-convert-python and jinja2", "report"):
         import jinja2  # noqa: F401, PLC0415 - optional
@@ -71,7 +72,7 @@ def script() -> str:
 def compiled(panel: Panel, text: str) -> Spec:
     """The Vega of a panel, whose colours are custom properties of its page.
 
-    The page sets its `width`, which is that of the plot, and its parameter `narrow`.
+    The page sets the `width` of the plot, and the parameter `narrow`.
     """
     whole = {"$schema": SCHEMA, "description": text, "config": CONFIG}
     whole |= _parameters(narrow=False)
@@ -85,7 +86,7 @@ def specification(chart: Chart, width: float | None = None) -> Spec:
 
     Args:
         chart: The chart.
-        width: The width of the whole image in pixels; the plots have the usual widths, if absent.
+        width: The width of the whole image in pixels; without it, plots have their usual widths.
     """
     plot: float = _PANEL_WIDTH if len(chart.panels) > 1 else _IMAGE_WIDTH
     columns = min(len(chart.panels), 2)
@@ -93,7 +94,7 @@ def specification(chart: Chart, width: float | None = None) -> Spec:
         columns = 1
     narrow = width is not None and width / columns < _NARROW
     spec = _whole(chart, plot, columns, narrow=narrow)
-    # Names, labels and legends have widths that only the library knows.
+    # Only the library can calculate the widths of names, labels and legends.
     for _ in range(_TRIES if width is not None else 0):
         plot = max(plot + ((width or 0.0) - _width_of(_drawn(spec))) / columns, 20)
         spec = _whole(chart, plot, columns, narrow=narrow)
@@ -101,7 +102,7 @@ def specification(chart: Chart, width: float | None = None) -> Spec:
 
 
 def _whole(chart: Chart, width: float, columns: int, *, narrow: bool) -> Spec:
-    """The specification of a chart whose plots have a width."""
+    """The specification of a chart whose plots have the given widths."""
     several = len(chart.panels) > 1
     panels = [_wide(panel.spec, width) for panel in chart.panels]
     for panel, spec in zip(chart.panels, panels, strict=True):
@@ -124,13 +125,13 @@ def _parameters(*, narrow: bool) -> Spec:
 
 
 def _above(spec: Spec) -> str:
-    """The words of the vertical axis, which stand above a plot."""
+    """The title of the vertical axis, which stands above a plot."""
     words = spec.get("title", "")
     return words if isinstance(words, str) else ""
 
 
 def svg(chart: Chart, width: float | None = None) -> str:
-    """A chart as a drawing for paper, perhaps of a width in pixels, of which an inch has 96."""
+    """A chart as an SVG drawing for paper, if wished with a width in pixels, 96 for each inch."""
     drawing = _drawn(specification(chart, width))
     if width is None:
         return drawing
@@ -140,7 +141,7 @@ def svg(chart: Chart, width: float | None = None) -> str:
 
 
 def in_units(drawing: str, unit: float) -> str:
-    """A drawing whose width is in inches, in plain numbers, `unit` of which are an inch."""
+    """A drawing whose width is given in inches, converted to numbers, with `unit` for an inch."""
     inches = re.compile(r'(<svg[^>]*?) width="([\d.]+)in" height="([\d.]+)in"')
     return inches.sub(
         lambda found: (
@@ -166,28 +167,28 @@ def _side(drawing: str, name: str) -> float:
 
 
 def png(drawing: str, scale: float = _SCALE) -> bytes:
-    """A drawing as pixels, as many of which stand for a pixel of the drawing as `scale` says."""
+    """A drawing as a PNG image, with `scale` pixels for each pixel of the drawing."""
     pixels: bytes = _library().svg_to_png(drawing, scale=scale)
     return pixels
 
 
 def pdf(drawing: str) -> bytes:
-    """A drawing as a page of its size, with a point for each of its units."""
+    """A drawing as a PDF page of the same size, with one point for each unit of the drawing."""
     page: bytes = _library().svg_to_pdf(drawing)
     return page
 
 
 def _wide(spec: Spec, width: float) -> Spec:
-    """A panel of a width."""
+    """A panel with the given width."""
     if "vconcat" in spec:
         return spec | {"vconcat": [view | {"width": width} for view in spec["vconcat"]]}
     return spec | {"width": width}
 
 
 def _printable(part: Any) -> Any:  # noqa: ANN401 - any JSON
-    """A specification in which signs that cannot be printed are escaped.
+    """A specification in which characters that cannot be printed are escaped.
 
-    Names become parts of expressions, in which the library does not expect the ends of lines.
+    Names become parts of expressions, in which the library does not permit line ends.
     """
     if isinstance(part, str):
         return printable(part)

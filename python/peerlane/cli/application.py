@@ -37,7 +37,7 @@ def run_command_line(arguments: list[str]) -> int:
 
 def _run(arguments: list[str]) -> int | None:
     if arguments == ["--version"]:
-        # The libraries of the command line take five times as long to load as this.
+        # The libraries of the command line take five times as long to load as `importlib.metadata`.
         from importlib.metadata import version
 
         print(f"peerlane {version('peerlane')}")

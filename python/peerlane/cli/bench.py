@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _BURST = 256
 _LARGEST = 1 << 30
-"""Bytes: what the DMA accelerator of `bench session` moves at once, and the largest buffer."""
+"""The bytes that the DMA accelerator of `bench session` moves at once, and the largest buffer."""
 
 _MOST = 1 << 30
 """The most packets, hops, accesses or cycles of a bench."""
@@ -70,8 +70,9 @@ def bench_fabric(
 ) -> None:
     """Time posted writes of 128 bytes from endpoints through a switch into memory.
 
-    Gen3 x16, the full link protocol, every payload byte carried and checked. A packet counts once,
-    when its last byte is in memory. One run before the measured ones warms caches and memory.
+    The link is Gen3 x16 with the full link protocol; every payload byte is carried and checked. A
+    packet counts once, when its last byte is in memory. One run before the measured ones warms
+    caches and memory.
     """
     from peerlane.benchmark.median import median_fabric
 
@@ -130,9 +131,10 @@ def bench_messages(
     repeat: Repeat = 3,
     json_to: JsonTo = None,
 ) -> None:
-    """Time a PUT from each host to each other one, all at once.
+    """Time a PUT from each host to every other host, all at once.
 
-    From doorbell and descriptor to the bytes in memory, which are checked, and the event.
+    A PUT is timed from doorbell and descriptor until the bytes, which are checked, are in memory
+    and the event is signalled.
     """
     from peerlane.benchmark.median import median_messages
 
@@ -147,9 +149,9 @@ def bench_devices(
 ) -> None:
     """Time accesses of 8 bytes by a host to registers, below a switch, for each kind of model.
 
-    A built-in device, a model of one's own in Rust behind the interface of libraries, and one in
-    Python. All of them keep what is written. An access is everything on its way: requester, links,
-    switch, device and, for reads, completions.
+    The models are a built-in device, a model in Rust behind the interface of libraries, and a model
+    in Python. All of them store what is written. An access includes requester, links, switch,
+    device and, for reads, completions.
     """
     from peerlane.benchmark.devices import KINDS
     from peerlane.benchmark.median import median_device
@@ -176,8 +178,8 @@ def bench_circuits(
 ) -> None:
     """Time eight DMA engines as circuits that write packets of 128 bytes to each other in a ring.
 
-    Each engine is at Gen2 x4, with the full link protocol; every byte is checked. Beside it the
-    engine alone runs under cocotb with Icarus, where these are installed. Rates are of processor
+    Each engine is at Gen2 x4, with the full link protocol; every byte is checked. For comparison, a
+    single engine runs under cocotb with Icarus, if these are installed. Rates are of processor
     time; cycles are of all engines together.
     """
     from peerlane.benchmark.circuits import icarus, ring
@@ -211,8 +213,9 @@ def bench_session(
     An access is compared with a packet there and back over a bare socket between two processes,
     which are on the same cores as the program and the simulation: all on one, or each on its own. A
     transfer is compared with a run of a flow that moves as many bytes over such a link, with every
-    byte checked, by real time and by the processor time of the simulation. All are measured in the
-    same run. Transfers are made twice ("again"): the first to the card allocates its memory.
+    byte checked, by real time and by the processor time of the simulation. Accesses and transfers
+    are measured in the same run. Transfers are made twice ("again"): the first transfer to the card
+    allocates its memory.
     """
     from peerlane.benchmark.session.bench import bench_session as bench
 
@@ -256,7 +259,7 @@ def _peers(text: str | None) -> list[Peer]:
 
 
 def _size(text: str) -> int:
-    """Bytes, a multiple of what the accelerator moves in a burst."""
+    """Reads a number of bytes, which must be a multiple of a burst of the accelerator."""
     from peerlane import _core
 
     with wrong_use("--size"):
@@ -279,11 +282,11 @@ def _counts(text: str) -> list[int]:
 
 
 Column = tuple[str, "Callable[[Mapping[str, Any]], str]"]
-"""A column of numbers: its heading, and the text of a run in it."""
+"""A column of numbers: its heading, and a function from a run to the text of its cell."""
 
 
 def _whole(key: str, heading: str | None = None) -> Column:
-    """A column of whole numbers, by their key."""
+    """A column of whole numbers, which have the given key."""
     return heading or key, lambda run_: f"{run_[key]:,.0f}" if run_.get(key) is not None else "-"
 
 
@@ -292,7 +295,7 @@ def _bytes(key: str, heading: str) -> Column:
 
 
 def _each(key: str, heading: str) -> Column:
-    """A column of the nanoseconds of each of so many a second."""
+    """A column of nanoseconds per item, from the rate of the items."""
     return heading, lambda run_: f"{1e9 / run_[key]:,.0f}"
 
 
@@ -348,7 +351,7 @@ def _table(
     rows: Iterable[tuple[Sequence[str], Mapping[str, Any]]],
     *folds: str,
 ) -> Sheet:
-    """A table of runs, each with its names; a narrow terminal may leave out `folds`."""
+    """A table of runs, each with its names; a narrow terminal may omit the columns in `folds`."""
     from peerlane.cli.tables.sheet import Sheet
 
     table = Sheet(*headings)
@@ -360,7 +363,7 @@ def _table(
 
 
 def _session_table(found: Mapping[str, Any]) -> Sheet:
-    """What each access and transfer takes, and what that is of its reference."""
+    """The time or rate of each access and transfer, its reference, and their ratio."""
     from peerlane.cli.tables.sheet import Sheet
 
     table = Sheet("program", "reference")

@@ -1,4 +1,4 @@
-"""The programs of the environment that has Peerlane, as a shell finds them."""
+"""The programs of the Python environment with Peerlane, with the paths that a shell needs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def program(name: str) -> str:
-    """The name of a program beside this Python, or its path if a shell finds another one or none.
+    """The name of a program beside this Python, or its path if a shell would not find this program.
 
     The path is relative if the program is below the current folder, as in `.venv/bin/python`.
     """

@@ -1,6 +1,6 @@
-"""The help of a command with many options: the beginning of each text, on two screens at most.
+"""The short help of a command with many options: the beginning of each text, on two screens.
 
-`--help-all` and the page of the command line have all of it, as functions and options have it.
+`--help-all` and the page of the command line have the full texts of the command and its options.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _NAMES = 27
 """Columns of the names of options; longer ones have a line of their own."""
 _PARAGRAPHS = 2
 _SENTENCE = re.compile(r"(?<=[^.])[.:;](?:\s|$)")
-"""The end of the first part of a text: a name such as FILE.py goes on."""
+"""The end of the first part of a text; a point inside a name such as FILE.py is no end."""
 
 
 class Brief(TyperCommand):
-    """A command whose help has the first paragraphs, and of each option the first sentence."""
+    """A command whose help has its first paragraphs, and the first sentence of each option."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own click
         """Writes the help."""
@@ -42,7 +42,7 @@ class Brief(TyperCommand):
         )
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - as above
-        """Prints all of the help if that is wanted."""
+        """Prints the full help if it is requested."""
         if FULL in args:
             super().format_help(ctx, ctx.make_formatter())
             ctx.exit()

@@ -1,4 +1,4 @@
-"""`peerlane bundle`: a result in one archive with its scenario, which runs again and compares."""
+"""`peerlane bundle`: an archive of a result with its scenario, for a new run and a comparison."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ KEPT = {
         *("--loads", "--steps", "--to", "--traffic", "--repeat"),
     ),
 }
-"""The options that decide on the numbers of a command. A bundle runs again with these alone."""
+"""The options of a command that change its numbers. A bundle is run again with these options
+only."""
 
 
 def bundle(
@@ -65,14 +66,13 @@ def bundle(
     `peerlane bundle --check card.zip` runs it again, on any machine.
 
     The archive is a ZIP file: the scenario, the numbers, and the version of Peerlane, the options,
-    the seed and the digests of both. The scenario must be where the command of the result read it,
-    and be the same as then. The archive of a result is the same file whenever it is written on one
-    machine.
+    the seed and the digests of both. The scenario must be at the path from which the command of the
+    result read it, and be unchanged. The archive of a result is the same file whenever it is
+    written on one machine.
 
-    --check prints what differs, or that nothing does. The exit status is 1 if a number differs, and
-    2 if the archive is damaged. It runs nothing but the scenario: there are no models, circuits or
-    programs in an archive, and no other options of the command line than those that set keys,
-    seeds and points.
+    --check prints what differs, or that nothing differs. The exit status is 1 if a number differs,
+    and 2 if the archive is damaged. It runs nothing but the scenario: there are no models, circuits
+    or programs in an archive, and only options of the command line that set keys, seeds and points.
     """
     if check:
         if out is not None:
@@ -90,7 +90,7 @@ def bundle(
 
 
 def _of_result(numbers: str, source: str) -> Bundle:
-    """The bundle of a result, from the command that made it."""
+    """The bundle of a result, whose `command` names the scenario and the options."""
     from peerlane.bundle import KINDS, Bundle, Manifest, file_name
     from peerlane.cli.scenarios import scenario_text
     from peerlane.fabric.simulation import digest_of
@@ -129,7 +129,7 @@ def _of_result(numbers: str, source: str) -> Bundle:
 
 
 def _digests(text: str, given: Mapping[str, Any]) -> Iterator[str]:
-    """The digests of a scenario as it is, and with the keys that the options set."""
+    """The digests of a scenario: of its text, and with the keys that the options set."""
     from peerlane.cli.request import STEADY
     from peerlane.cli.scenarios import open_simulation
     from peerlane.fabric.simulation import digest_of
@@ -159,7 +159,7 @@ def _check(path: str, json_to: str | None) -> None:
 
 
 def _run_again(found: Bundle, path: str) -> dict[str, Any]:
-    """The document of another run, which is a process of its own in a folder of its own."""
+    """Runs the scenario of a bundle again, in a new process and folder; returns the document."""
     from peerlane.bundle import KINDS
     from peerlane.results.reading import document_of, text_of
 
@@ -189,10 +189,10 @@ def _run_again(found: Bundle, path: str) -> dict[str, Any]:
 def _parsed(
     command: str, arguments: Sequence[str], source: str
 ) -> tuple[Mapping[str, Any], list[str]]:
-    """The arguments of a command by their names, and the options that decide on its numbers.
+    """The arguments of a command by their names, and the options that change its numbers.
 
     Raises:
-        FileError: The command is another one, its arguments are wrong, or it loads code.
+        FileError: The command cannot be bundled, its arguments are wrong, or it loads code.
     """
     if command not in KEPT:
         raise FileError(f"{source} is of `peerlane {command}`; a bundle is of {', '.join(KEPT)}")
@@ -215,7 +215,7 @@ def _parsed(
 
 
 def _written(command: Any, given: Mapping[str, Any], kept: Sequence[str]) -> Iterator[str]:  # noqa: ANN401 - the classes of commands are private to typer
-    """The options that are kept, as one word each."""
+    """The options of the command that are kept, each as one word."""
     for option in command.params:
         if option.opts[0] not in kept or option.name not in given:
             continue

@@ -51,15 +51,17 @@ def calibrate(  # noqa: PLR0913 - each is an option
 
     A measured point is a metric, its value, and the keys that are set for it: a table such as
     `peerlane sweep --out` writes, [[points]] in TOML, or the output of a measuring tool, whose rows
-    stand for the workloads of their names. docs/recipes/calibrate.md has an example of each.
+    have the names of workloads. docs/recipes/calibrate.md has an example of each.
 
     The fit makes the sum of the squares of the relative errors least. First the table has each
-    point that was spent, and its error for a fit without it: how well others would be predicted.
-    Then each key: times and rates with their 95 % confidence interval, whole numbers with what
-    the numbers beside them leave, choices with what others leave.
+    point that was spent, and its error for a fit without it, which shows how well other points
+    would be predicted. Then the table has each key: times and rates with their 95 % confidence
+    interval, whole numbers with the error of the next smaller and larger number, choices with the
+    error of the other choices.
 
-    Keys that the points do not determine are refused by name, with what would be needed; then
-    nothing is written, and the exit status is 1. It needs `pip install 'peerlane[calibrate]'`.
+    Keys that the points do not determine are refused by name, with the measurements that would be
+    needed; then nothing is written, and the exit status is 1. The command needs `pip install
+    'peerlane[calibrate]'`.
     """
     from peerlane.calibrating.calibrate import calibrate as fit
     from peerlane.calibrating.key import CalibrationError
@@ -105,7 +107,7 @@ def calibrate(  # noqa: PLR0913 - each is an option
 
 
 def _numbers(text: str | None) -> list[int]:
-    """The numbers of points."""
+    """The numbers of points, from a text."""
     parts = [] if text is None else text.split(",")
     if wrong := [one for one in parts if not one.strip().isdigit()]:
         raise typer.BadParameter(

@@ -1,4 +1,4 @@
-"""Options that capture what takes a wire, and the filter of the captures."""
+"""The options for captures of the packets on wires, and for the filter of the captures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _file(help_: str) -> Any:  # noqa: ANN401 - as typer has it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captures:
-    """The captures of a run, and the filter of all of them."""
+    """The captures of a run, and their common filter."""
 
     trace: Annotated[
         str | None,
@@ -123,7 +123,7 @@ class Captures:
 
     @property
     def files(self) -> dict[str, str | None]:
-        """The files of captures by the names of their options."""
+        """The files of captures, by their options."""
         forms = ("trace", "perfetto", "vcd", "pcap")
         return {f"--{form}": getattr(self, form) for form in forms}
 
@@ -139,7 +139,7 @@ class Captures:
         )
 
     def _parts(self) -> str:
-        """The options of the filter that are given."""
+        """The options of the filter that the command line has."""
         return ", ".join(f"--{part}" for part, value in vars(self.only).items() if value)
 
     def begin(self, simulation: Simulation) -> None:
@@ -154,13 +154,13 @@ class Captures:
                 raise typer.BadParameter(f"--{error}") from None
 
     def empty(self, simulation: Simulation) -> Iterator[str]:
-        """A message for each capture in which the filter has left nothing."""
+        """A message for each capture that has no records because of the filter."""
         for path in simulation.core.empty_captures() if self.only else ():
             yield f"{path} has no records: nothing that took a wire matches {self._parts()}"
 
 
 def incomplete(simulation: Simulation, raised: Sequence[OSError] = ()) -> Iterator[str]:
-    """A message for each capture whose file took no more, failures in `raised` first."""
+    """A message for each capture whose file is incomplete, failures in `raised` first."""
     for error in (*raised, *_failures(simulation)):
         what = (error.strerror or str(error)).lower()
         yield (

@@ -1,4 +1,4 @@
-"""`peerlane check`: refuses and warns as a run would, without running."""
+"""`peerlane check`: prints the errors and warnings of a run, without running."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def check(
 def _simulation(
     text: str, source: str, settings: Settings = None, circuits: Circuits = None
 ) -> Simulation:
-    """The simulation of a scenario, unless it has errors, which are printed."""
+    """The simulation of a scenario; if the scenario has errors, they are printed instead."""
     from peerlane._core import ScenarioError
     from peerlane.cli.console import complain
     from peerlane.cli.scenarios import faults_of, simulation_of

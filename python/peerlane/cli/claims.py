@@ -1,4 +1,4 @@
-"""`peerlane reproduce --claims`: what became of every number that the sources state."""
+"""`peerlane reproduce --claims`: the status of every number that the sources state."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def show_claims(system: str | None, json_to: str | None, *, every: bool) -> None
     """Prints the counts of all systems, or the claims of one; nothing is simulated.
 
     Args:
-        system: The only one.
+        system: The system whose claims are printed; all systems, if absent.
         json_to: The file for the list, or "-".
-        every: Prints the claims of all systems, too.
+        every: Whether to print the claims of all systems, too.
 
     Raises:
-        UnknownNameError: There is no such system.
+        UnknownNameError: The system does not exist.
     """
     known = systems()
     if system is not None:

@@ -1,4 +1,4 @@
-"""`peerlane compare`: what changed from one result to another."""
+"""`peerlane compare`: the changes from one result to another."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ def compare(  # noqa: PLR0913 - each is an option
     ] = False,
     json_to: JsonTo = None,
 ) -> None:
-    """Show what changed from one result to another, the changes of most weight first.
+    """Show the changes from one result to another, the largest weight first.
 
-    `peerlane run FILE --json a.json`, then with another value
-    `peerlane run FILE --set devices.a.tags=16 --json b.json`, then `peerlane compare a.json b.json`
+    `peerlane run FILE --json a.json`, then with another value `peerlane run FILE --set
+    devices.a.tags=16 --json b.json`, then `peerlane compare a.json b.json`
 
     The weight of a change is its share of the larger value. Bytes of a link weigh by their share of
     all bytes of the link, its times by their share of the run, and its use by the difference.
-    Values that are no numbers, such as the end of a flow that is not complete, come first. Two
+    Changes of values that are no numbers, such as the end of an incomplete flow, come first. Two
     results of `peerlane reproduce` are compared row by row, beside the published values.
 
     `peerlane compare a.json --measured fio.json` prints measured numbers beside the simulated ones
-    of a run or of a sweep. A row of a measuring tool stands beside the workload of its name;
-    docs/recipes/calibrate.md says how a table or a TOML file names any other value.
+    of a run or of a sweep. A row of a measuring tool stands beside the workload with its name;
+    docs/recipes/calibrate.md describes how a table or a TOML file names any other value.
     """
     from peerlane.cli.tables.comparison import comparison
     from peerlane.cli.tables.report import comparison_of_reports
@@ -93,7 +93,7 @@ def _beside(path: Path, measured: str, json_to: str | None) -> None:
 
 
 def _published(path: Path, *, every: bool, json_to: str | None) -> None:
-    """Prints the rows of a reproduction, as the command that wrote them did."""
+    """Prints the rows of a reproduction, in the form of the command that wrote them."""
     from rich.console import Group
 
     from peerlane.cli.tables.report import report

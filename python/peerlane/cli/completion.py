@@ -1,4 +1,4 @@
-"""What a shell may complete an argument to: names of scenarios, systems, figures and parameters."""
+"""The completions of arguments for a shell: names of scenarios, systems, figures and parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from peerlane.cli import shipped
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """Names of shipped scenarios, scenario files, and folders that may have some."""
+    """The names of shipped scenarios, scenario files, and folders that may contain some."""
     base = incomplete[: incomplete.rfind("/") + 1]
     beginning = incomplete.removeprefix(base)
     try:
@@ -39,7 +39,7 @@ def systems(incomplete: str) -> list[str]:
 
 
 def figures(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of the figures of the system that is on the line already, or of all systems."""
+    """The names of figures, of the system that the command line has, or of all systems."""
     from peerlane.reproduction.catalogue import folder_of
     from peerlane.reproduction.catalogue import systems as all_systems
     from peerlane.reproduction.expected import Expected
@@ -56,7 +56,7 @@ def models(incomplete: str) -> list[str]:
 
 
 def listed(incomplete: str) -> list[str]:
-    """Topics of `peerlane list`, and the names of what it lists."""
+    """The topics of `peerlane list`, and the names of their entries."""
     known = _catalogue()
     names = [entry.get("name") or entry["key"] for entries in known.values() for entry in entries]
     return _beginning(incomplete, [*known, "systems", "scenarios", *names])

@@ -1,4 +1,4 @@
-"""Output of the command line: tables and JSON to standard output, the rest to standard error."""
+"""The output of the command line: results to standard output, messages to standard error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def emit(
     *,
     show: Callable[[RenderableType], object] | None = None,
 ) -> None:
-    """Prints the table, by `show` if given, or the JSON alone when it goes to standard output."""
+    """Prints the table, by `show` if given, or only the JSON if standard output gets it."""
     if json_to is not None:
         text = json_text(document) + "\n"
         if json_to == "-":
@@ -42,7 +42,7 @@ def write(path: str | PathLike[str], content: bytes) -> None:
     """Writes a file.
 
     Raises:
-        OSError: The file could not be written; the error has its name.
+        OSError: The file could not be written; the error has the file's name.
     """
     try:
         Path(path).write_bytes(content)
@@ -52,7 +52,7 @@ def write(path: str | PathLike[str], content: bytes) -> None:
 
 
 UNLIMITED = 1 << 20
-"""Columns when standard output is not a terminal: what is written there is as wide as it is."""
+"""The columns if standard output is not a terminal, so that lines are never broken."""
 
 
 def out() -> Console:
@@ -63,17 +63,17 @@ def out() -> Console:
 
 
 def say(message: str) -> None:
-    """One line on standard error."""
+    """Prints one line on standard error."""
     _print(message)
 
 
 def complain(message: str) -> None:
-    """One line on standard error that begins with `error:`."""
+    """Prints one line on standard error that begins with `error:`."""
     _print(message, ("error:", "bold red"), " ")
 
 
 def warn(message: str) -> None:
-    """One line on standard error that begins with `warning:`, as `complain` writes it."""
+    """Prints one line on standard error that begins with `warning:`."""
     _print(message, ("warning:", "bold yellow"), " ")
 
 
@@ -86,23 +86,24 @@ def _print(message: str, *marks: str | tuple[str, str]) -> None:
 
 
 class InterruptedWorkError(Exception):
-    """Work that the user interrupted; the message says what is there of it."""
+    """The user interrupted the work; the message describes which results there are."""
 
 
 _clock = time.monotonic
 
 _LEAST_SHARE, _LEAST_S = 0.05, 2.0
-"""The share and the seconds from which on the pace of work says how long the rest takes."""
+"""The share of the work and the seconds after which the time left can be estimated."""
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Bar]:
-    """Shows on standard error how far long work is, and the time that is left.
+    """Shows on standard error the progress of long work, and the time that is left.
 
-    A terminal has a bar, anything else a line every few seconds in which something has changed.
-    Short work shows nothing.
+    A terminal shows a bar. Any other output gets a line every few seconds if the progress has
+    changed. Short work shows nothing.
     """
-    # The thread must not import anything: each file would wait for a core that holds Python's lock.
+    # The thread must not import anything: each import would wait for a core that holds Python's
+    # lock.
     from peerlane.cli import screen  # noqa: F401
 
     work = Bar(what)
@@ -136,15 +137,15 @@ class Bar:
         self._began_s = self._heard_s = _clock()
 
     def __call__(self, share: float) -> None:
-        """Takes the share that is done, and what a `Progress` has beside it."""
+        """Sets the share that is done, and the time left and text of a `Progress`."""
         known = share if isinstance(share, Progress) else Progress(share)
         self.now, self.share = known.now or self._what, float(known)
         self._remaining_s, self._heard_s = known.remaining_s, _clock()
 
     def state(self) -> str:
-        """The share done and the time left, by the pace so far where nobody knows better.
+        """The share done and the time left, which is estimated if the work does not report it.
 
-        As long as the pace says nothing yet, it is the time so far.
+        Until an estimate is possible, the text has the elapsed time instead.
         """
         remaining_s, took_s = self._remaining_s, self._heard_s - self._began_s
         if remaining_s is None and self.share >= _LEAST_SHARE and took_s >= _LEAST_S:
@@ -179,7 +180,7 @@ def _lines() -> Iterator[Callable[[Bar], None]]:
 
 
 class _Manner(NamedTuple):
-    """A manner of showing progress, and the seconds before it begins and between two looks."""
+    """A way to show progress: the seconds before it starts, and the seconds between two updates."""
 
     show: Callable[[], AbstractContextManager[Callable[[Bar], None]]]
     first_s: float

@@ -1,4 +1,4 @@
-"""`--error-bars`: how far the numbers of a run may be off, and why."""
+"""`--error-bars`: the ranges of the numbers of a run, and the defaults that cause them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run_with_error_bars(request: RunRequest, read: tuple[str, str]) -> ErrorBars:
-    """Runs a scenario with its unsourced defaults moved, and prints the range of each number."""
+    """Runs a scenario with defaults without a source moved, and prints the range of each number."""
     outcome = found(request.scenario, read)
     document = head("error-bars", scenario_digest=digest_of(read[0])) | outcome.to_json()
     emit(document, table(outcome), request.outputs.json_to)
@@ -28,7 +28,7 @@ def found(scenario: ScenarioRequest, read: tuple[str, str]) -> ErrorBars:
 
     Args:
         scenario: The scenario with its settings.
-        read: Its text, and its name in messages.
+        read: The text of the scenario, and its name in messages.
     """
     text, source = read
     try:

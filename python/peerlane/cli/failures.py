@@ -17,15 +17,15 @@ from peerlane.reproduction.reproduce import UnknownNameError
 from peerlane.results.reading import FileError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""Errors of a disk that takes no more, or of a closed stream: the command was right, and failed."""
+"""Errors of a full disk or of a closed stream: the use of the command was right, but it failed."""
 
 
 def status_of(error: Exception) -> int:
-    """Prints the one message of an error of a command, and returns its exit status.
+    """Prints the message of a command's error, and returns the exit status.
 
     Raises:
         KeyboardInterrupt: The user interrupted the command.
-        Exception: The error itself, if it is a fault of Peerlane.
+        Exception: The error itself, if it is a defect of Peerlane.
     """
     match error:
         case typer.TyperException():
@@ -50,7 +50,7 @@ def status_of(error: Exception) -> int:
             return FAILED
         case OSError():
             is_full = error.errno in _FULL
-            # Whatever writes to a file names it.
+            # Every function that writes a file puts the file's name into the error.
             where = error.filename or ("standard output" if is_full else None)
             why = "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
             complain((f"{where}: " if where else "") + why.lower())

@@ -1,4 +1,4 @@
-"""The files of a command: an output is no file that is read, and no file of another output."""
+"""The files of a command: an output must not be an input or another output."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def keep_apart(reads: Iterable[str | None], writes: Mapping[str, str | None]) ->
     """Refuses outputs that would overwrite an input or each other.
 
     Args:
-        reads: The inputs; - is standard input.
-        writes: The outputs by the names of their options; - is standard output.
+        reads: The paths of the inputs; - is standard input.
+        writes: The paths of the outputs, by their options; - is standard output.
     """
     inputs = {_identity(path, STANDARD_INPUT) for path in reads if path is not None}
     outputs = {
@@ -44,7 +44,7 @@ def keep_apart(reads: Iterable[str | None], writes: Mapping[str, str | None]) ->
 
 
 def keep_from_tables(files: Mapping[str, str | None], folder: str | None) -> None:
-    """Refuses files, by their options, that the tables of `--parquet` could replace."""
+    """Refuses files, by their options, that a table of `--parquet` could replace."""
     for option, path in files.items():
         if folder is None or path is None or Path(path).suffix != ".parquet":
             continue
@@ -56,13 +56,13 @@ def keep_from_tables(files: Mapping[str, str | None], folder: str | None) -> Non
 
 
 def is_standard_output(path: str) -> bool:
-    """Whether what is written to `path` goes where standard output goes."""
+    """Whether `path` is the same file as standard output."""
     mine = _identity("-", STANDARD_OUTPUT)
     return path == "-" or (mine is not None and _identity(path, STANDARD_OUTPUT) == mine)
 
 
 def _identity(path: str, standard: int) -> _Identity | None:
-    """A value that only names of one file share; none for a device, which keeps nothing."""
+    """A value that is equal for all names of one file; `None` for a device, which has no data."""
     try:
         status = os.fstat(standard) if path == "-" else Path(path).stat()
     except OSError:

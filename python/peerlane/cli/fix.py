@@ -1,4 +1,4 @@
-"""`peerlane fix`: renames the keys of scenarios that older versions called otherwise."""
+"""`peerlane fix`: replaces the keys of older versions in scenarios by their new names."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def fix(
         bool, typer.Option("--diff", help="Write nothing; print the changes as a unified diff.")
     ] = False,
 ) -> None:
-    """Rename the keys of scenarios that older versions called otherwise, in place.
+    """Rename the keys that had other names in older versions, in place.
 
-    Comments and layout stay as they are. Each change is printed with its line, and so is each that
-    is left to you, because the value of the key has another meaning now. The text of standard input
-    is printed with the keys of today.
+    Comments and layout stay as they are. Each change is printed with its line. So is each change
+    that you have to make yourself, because the value of the key has another meaning now. If the
+    text is read from standard input, it is printed with the new keys.
 
     The exit status is 1 when a change is left to you, and with --check or --diff when a file would
-    change. It is 2 when a file is no TOML, or cannot be read or written: that file stays as it is,
+    change. It is 2 when a file is no TOML, or cannot be read or written: this file stays as it is,
     and the others are rewritten.
     """
     from peerlane.cli.failures import status_of
@@ -55,11 +55,11 @@ def fix(
 
 
 def _fix(file: str, *, writes: bool, shows: bool) -> int:
-    """Rewrites a file, if it `writes`; the exit status.
+    """Rewrites a file, if `writes` is set; returns the exit status.
 
     Raises:
-        OSError: It cannot be read or written.
-        ScenarioError: It is not TOML.
+        OSError: The file cannot be read or written.
+        ScenarioError: The file is not TOML.
     """
     from peerlane import _core
     from peerlane.cli.console import say
@@ -87,10 +87,10 @@ def _fix(file: str, *, writes: bool, shows: bool) -> int:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replaces a file as a whole: it has its old content, or all of the new one.
+    """Replaces a file as a whole: after a failure it has its complete old content.
 
     Raises:
-        OSError: It cannot be written, and is as it was.
+        OSError: The file cannot be written, and is unchanged.
     """
     real = path.resolve()  # a symbolic link stays one
     if not real.is_file():

@@ -1,4 +1,4 @@
-"""The failure of the user's own code, such as a device model: where it failed, and then why."""
+"""The failure of the user's own code, such as a device model: the place, and then the reason."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from peerlane.cli.console import complain, say
 from peerlane.programs.place import is_own, raised_at
 
 _FRAME = re.compile(r"\n(?=\s+\d+: )")
-"""The beginning of the backtrace in the message of a panic."""
+"""The beginning of a frame of the backtrace in the message of a panic."""
 
 
 def complain_of_code(error: Exception) -> None:
-    """Prints the callers of the line that failed, or the backtrace of a panic; then the message.
+    """Prints the callers of the failed line, or the backtrace of a panic; then the message.
 
-    The message of an exception ends with the line itself.
+    The message of an exception ends with the failed line itself.
     """
     if error.__cause__ is not None:
         _print_callers(error.__cause__)
@@ -26,7 +26,7 @@ def complain_of_code(error: Exception) -> None:
 
 
 def _print_callers(error: BaseException) -> None:
-    """Prints the traceback above the line that failed, without the frames of Peerlane."""
+    """Prints the traceback above the failed line, without the frames of Peerlane."""
     told = traceback.TracebackException.from_exception(error)
     own = [frame for frame in told.stack if not is_own(frame.filename)]
     failed = raised_at(error.__traceback__) or ""

@@ -15,18 +15,19 @@ from peerlane.cli.spread import spread
 
 
 class Command(NamedTuple):
-    """A command, or a group of commands, and where it is."""
+    """A command or a group of commands, and the module that has it."""
 
     module: str
     attribute: str
     settings: dict[str, Any] | None = None
-    """The settings of its context."""
+    """The settings of the command's context."""
     is_brief: bool = False
-    """Whether its help has so many options that it has only the beginning of each text."""
+    """Whether the command has so many options that its help shows only the beginning of each
+    text."""
 
 
 class _Commands(Mapping[str, Any]):
-    """The commands of a group by their names, each made when it is first looked up."""
+    """The commands of a group by their names; each is created when it is first looked up."""
 
     def __init__(self, places: Mapping[str, Command]) -> None:
         self._places = places
@@ -53,10 +54,10 @@ class _Commands(Mapping[str, Any]):
 
 
 def group(help_: str, places: Mapping[str, Command], **options: Any) -> typer.Typer:  # noqa: ANN401 - as `Typer` has them
-    """An application of these commands, which prints its help when none is named.
+    """An application of these commands, which prints its help if no command is named.
 
     Args:
-        help_: Its help.
+        help_: The help of the application.
         places: The commands by their names.
         options: Further options of `typer.Typer`.
     """

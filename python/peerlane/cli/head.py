@@ -1,4 +1,4 @@
-"""The first fields of every JSON document: its form, and what made it."""
+"""The first fields of every JSON document: its form, the version, the scenario and the command."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ _command: ContextVar[tuple[str, ...]] = ContextVar("command", default=("peerlane
 
 
 def set_command(arguments: Sequence[str]) -> None:
-    """Notes the arguments of the command line, without its name."""
+    """Stores the arguments of the command line, without the name of the program."""
     _command.set(("peerlane", *arguments))
 
 
 def command() -> tuple[str, ...]:
-    """The command line, with the name of the command first."""
+    """The command line, beginning with the name of the program."""
     return _command.get()
 
 
 def head(kind: str, *, scenario_digest: str | None = None) -> dict[str, Any]:
-    """Name and version of the form of the document, version of Peerlane, scenario and command.
+    """The name and version of the document's form, the version of Peerlane, scenario and command.
 
     Args:
         kind: The kind of the document: `peerlane-KIND/1` is its form.
-        scenario_digest: As `Simulation.scenario_digest`, where the command reads one scenario.
+        scenario_digest: The value of `Simulation.scenario_digest`, if the command reads one
+            scenario.
     """
     scenario = {} if scenario_digest is None else {"scenario_digest": scenario_digest}
     return {

@@ -14,7 +14,7 @@ from peerlane.cli.options import writable
 from peerlane.importing import Speed
 
 _MOST_LINKS = 4
-"""Links that a warning names."""
+"""The most links that a warning names."""
 
 import_app = group(
     "Make a scenario from a real machine.",
@@ -64,10 +64,10 @@ def import_lspci(
     All PCI domains are root ports of one host, for they share the memory of the machine; NUMA nodes
     are its sockets. Links have their trained width and speed; max payload and max read request
     sizes, tags, attributes of requests, ACS services, ASPM, error messages, ECRC, containment,
-    virtual functions, BARs and the read completion boundary are as set. Parameters that a listing
-    does not have, such as buffers and latencies, keep their defaults. A comment counts what is left
-    out: functions beyond 0, integrated endpoints, conventional PCI, links that are down;
-    `--left-out` names each.
+    virtual functions, BARs and the read completion boundary have the values of the listing.
+    Parameters that a listing does not have, such as buffers and latencies, keep their defaults. A
+    comment has the number of items that are left out: functions beyond 0, integrated endpoints,
+    conventional PCI, links that are down; `--left-out` names each item.
     """
     from peerlane.importing import load, scenario_of, separate_hosts, slow_links
 

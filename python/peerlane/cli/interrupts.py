@@ -1,7 +1,7 @@
 """The signals that end a command: Ctrl-C, and the SIGTERM of a batch system at the end of a job.
 
-Both raise `KeyboardInterrupt`, so that the measured numbers are printed; the exit status is 128
-plus the number of the signal, as in shells.
+Both signals raise `KeyboardInterrupt`, so that the numbers measured so far are printed; the exit
+status is 128 plus the number of the signal, as in shells.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 
-# Loading the module typing would delay the moment from which interrupts are handled.
+# Loading the module typing would delay the time from which interrupts are handled.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ENDING = (signal.SIGINT, signal.SIGTERM)
 
 _received = [signal.SIGINT]
-"""The signals that have arrived, in order, behind a SIGINT for an interrupt without a signal."""
+"""The signals that have arrived, in order; the first entry is for an interrupt without a signal."""
 
 
 def handled() -> list[signal.Signals]:

@@ -1,4 +1,4 @@
-"""The expectations of a run as JUnit XML, which CI servers read."""
+"""The expectations of a run as JUnit XML, which CI servers can read."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def junit(result: RunResult, faults: Sequence[str]) -> bytes:
-    """A test suite with a test case for each expectation, and one more for faults of the run.
+    """A test suite with a test case for each expectation, and another for faults of the run.
 
     Args:
-        result: The run.
-        faults: What went wrong beside expectations that are not met.
+        result: The result of the run.
+        faults: The failures of the run other than unmet expectations.
     """
     name = printable(result.name)
     failed = sum(not one.met for one in result.expectations)

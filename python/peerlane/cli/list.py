@@ -27,7 +27,7 @@ COLUMNS = {
     "scenarios": ("name", "title"),
     "recipes": ("name", "question", "command"),
 }
-"""The topics, and the columns of each, of which the first is a name."""
+"""The topics, and the columns of each topic; the first column is a name."""
 
 
 def list_(
@@ -54,10 +54,10 @@ def list_(
     """List device models, profiles, every parameter with its unit and default, and systems.
 
     - `peerlane list parameters`: all parameters
-    - `peerlane list tags`: what has "tags" in its name or description
+    - `peerlane list tags`: entries with "tags" in their name or description
     - `peerlane list --model nic latency`: the parameters of a `nic` that have to do with latency
 
-    In a terminal that is too short for all of it, the list is shown by `$PAGER`, or `less`.
+    If the terminal is too short for the list, it is shown by `$PAGER`, or `less`.
     """
     from rich.console import Group
 
@@ -101,10 +101,10 @@ def _everything() -> dict[str, list[Entry]]:
 
 
 def _of_model(chosen: dict[str, list[Entry]], name: str, models: list[Entry]) -> dict[str, Any]:
-    """The model of that name, and its parameters: its own, then the parameters of every device.
+    """The model of this name with its own parameters, then the parameters of every device.
 
     Raises:
-        typer.BadParameter: There is no such model.
+        typer.BadParameter: The model does not exist.
     """
     from peerlane import _core
 
@@ -128,7 +128,7 @@ def _parameters(chosen: dict[str, list[Entry]]) -> list[Entry]:
 
 
 def _having(entries: Iterable[Entry], words: Sequence[str]) -> list[Entry]:
-    """The entries that have all words; those first whose name has one."""
+    """The entries that contain all words; entries with a word in their name come first."""
     sought = [word.casefold() for word in words]
     found = [
         entry
@@ -146,7 +146,7 @@ def _is_path(entry: Entry, word: str) -> bool:
 
 
 def _distance(entry: Entry, word: str) -> int:
-    """How far a name is from being the word: it is, it has the word, or it has not."""
+    """The distance of a name from a word: 0 if equal, 1 if the name contains the word, else 2."""
     name = _name(entry).casefold()
     return 0 if name == word or _is_path(entry, word) else 1 if word in name else 2
 

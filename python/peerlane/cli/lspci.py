@@ -31,9 +31,9 @@ def lspci(
 
     `peerlane lspci FILE -vvv -s 01:00.0`; all options after `--` go to lspci.
 
-    The registers are as enumeration leaves them. After a run the registers of Advanced Error
-    Reporting and Device Status say what went wrong where. Each host is a PCI domain. The exit
-    status is that of lspci, from the package pciutils.
+    The registers have the values after enumeration. After a run the registers of Advanced Error
+    Reporting and Device Status show the errors of each function. Each host is a PCI domain. The
+    exit status is the exit status of lspci, from the package pciutils.
     """
     simulation = scenario.simulation()
     if after_run:
@@ -48,7 +48,7 @@ def _lspci_on(dump: str, arguments: Sequence[str]) -> int:
     """Runs `lspci -F` on a dump; returns its exit status.
 
     Raises:
-        MissingLspciError: It is not installed.
+        MissingLspciError: The program lspci is not installed.
     """
     program = shutil.which("lspci")
     if program is None:

@@ -82,7 +82,7 @@ def new(
 
 
 def _argument(path: Path) -> str:
-    """A file as a command in a shell takes it."""
+    """The path of a file as an argument for a command in a shell."""
     return shlex.quote(f"./{path}" if str(path).startswith("-") else str(path))
 
 

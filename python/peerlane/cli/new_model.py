@@ -1,4 +1,4 @@
-"""The writing of a first device model from the templates, with a name of the user's."""
+"""Writes a first device model from the templates, with a name that the user chooses."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CRATE = files("peerlane.models") / "crate"
 
 
 def write_model(name: str, language: Literal["python", "rust"]) -> str:
-    """Writes a model and its test to the current folder; returns what to do next.
+    """Writes a model and its test to the current folder; returns the next steps for the user.
 
     Raises:
         OSError: A file cannot be written.
-        typer.BadParameter: The name cannot be that of a model, or a file exists.
+        typer.BadParameter: The name cannot be a name of a model, or a file exists.
     """
     if not re.fullmatch(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*", name):
         message = f"{name!r} is no name of a model; write small letters, digits, - and _"
@@ -55,7 +55,7 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
 
 
 def _taken(name: str, language: str, texts: Mapping[Path, str]) -> str | None:
-    """The thing that has the name already, in the language or in the files; none if it is free."""
+    """The model, module or name that conflicts with the new name; `None` if the name is free."""
     module, own = name.replace("-", "_"), _class(name)
     if any(one["name"] == name for one in catalogue()["models"]):
         return f"the built-in model {name}"
@@ -97,9 +97,10 @@ def _rust(name: str) -> Iterator[tuple[Path, str]]:
     template = _TEMPLATES / "copier"
     for file in ("src/lib.rs", "tests/bench.rs"):
         yield Path(name, file), _named((template / file).read_text("utf-8"), name)
-    # What stands before the package is about the example.
+    # The part before the package section is about the example.
     _, begin, manifest = (template / "Cargo.toml").read_text("utf-8").partition("[package]")
-    # A copy of the crate builds without a registry, and is of the version that this Peerlane loads.
+    # With a copy of the crate, the model is built without a registry, for the version that this
+    # Peerlane loads.
     crate = 'peerlane-device = { path = "peerlane-device" }'
     manifest = re.sub(r"peerlane-device = .*", crate, manifest)
     yield Path(name, "Cargo.toml"), begin + manifest.replace('"copier"', f'"{name}"')
@@ -110,7 +111,7 @@ def _rust(name: str) -> Iterator[tuple[Path, str]]:
 
 
 def _named(text: str, name: str) -> str:
-    """A template with the name of the model instead of its own."""
+    """A template in which the name of the example is replaced by the name of the model."""
     module = name.replace("-", "_")
     text = text.replace('model = "copier"', f'model = "{name}"')
     text = text.replace("--model copier=", f"--model {name}=")

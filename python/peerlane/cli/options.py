@@ -28,7 +28,7 @@ MOST_RUNS = 100_000
 
 @contextmanager
 def wrong_use(option: str | None = None) -> Iterator[None]:
-    """Makes a `ValueError` a wrong use of the command or an option, unless a scenario is wrong."""
+    """Turns a `ValueError` into a wrong use of the command or an option, except in scenarios."""
     try:
         yield
     except ValueError as error:
@@ -40,11 +40,12 @@ def wrong_use(option: str | None = None) -> Iterator[None]:
 
 
 def checked(place: str, *, is_file: bool = False) -> Callable[[Any], Any]:
-    """A callback of an option: a function refuses wrong values before any work is done.
+    """A callback of an option, which refuses wrong values before any work is done.
 
     Args:
-        place: The module and the name of the function, which is imported when it is needed.
-        is_file: The value is also the name of a file that must be writable.
+        place: The module and the name of the function that checks a value; it is imported when it
+            is needed.
+        is_file: Whether the value is also the name of a file that must be writable.
     """
     module, name = place.split(":")
 
@@ -117,7 +118,7 @@ ReportTo = Annotated[
 
 
 def _table_folder(path: str | None) -> str | None:
-    """A folder that can be made or written, for tables that can be made."""
+    """A folder for tables, which can be created or written, if the tables can be made at all."""
     if path is None:
         return None
     from peerlane.results.parquet import check_pyarrow, table_files
@@ -155,17 +156,17 @@ ParquetTo = Annotated[
 
 
 def _models(context: typer.Context, given: list[str] | None) -> list[str]:
-    """Loads models for the scenarios of this command."""
+    """Loads device models for the scenarios of this command."""
     context.with_resource(loaded(given or []))
     return given or []
 
 
 @contextmanager
 def loaded(given: Sequence[str]) -> Iterator[None]:
-    """Loads models, each given as NAME=FILE, for a while.
+    """Loads device models, each given as NAME=FILE, for the duration of the context.
 
     Raises:
-        typer.BadParameter: A value gives no model; the message says why.
+        typer.BadParameter: A value does not name a model; the message has the reason.
     """
     models: dict[str, Source] = {}
     for one in given:

@@ -1,4 +1,4 @@
-"""The outcome of a run: what is printed and written of it, and the exit status."""
+"""The outcome of a run: the printed and written numbers, and the exit status."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 MOST_FAILURES = 8
-"""Failures that one message names; the table and JSON have all."""
+"""The most failures that one message names; the table and JSON have all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A run: what it measured, what broke it off, and which captures are incomplete."""
+    """The result of a run, the exception that stopped it, and messages of incomplete captures."""
 
     result: RunResult
     broken_off: KeyboardInterrupt | ModelError | UnitError | None
@@ -39,7 +39,7 @@ class Outcome:
 def simulate(simulation: Simulation, request: RunRequest) -> Outcome:
     """Runs to the end, until the user interrupts, or until a model fails.
 
-    Without a number of threads, the run has as many as pay.
+    Without a number of threads, the run has as many threads as save time.
     """
     broken_off = result = None
     unwritten: list[OSError] = []
@@ -61,14 +61,14 @@ def conclude(
     lines: Sequence[str],
     write_more: Callable[[], bool],
 ) -> None:
-    """Prints and writes a result, and ends with a failure if there is one.
+    """Prints and writes a result; then, if something failed, ends with a failure.
 
     Args:
         simulation: The simulation that ran.
-        outcome: The run.
-        request: Its request.
-        lines: The last lines, below the tables.
-        write_more: Writes more of the run; false if that has failed.
+        outcome: The outcome of the run.
+        request: The request of the run.
+        lines: The lines to print below the tables.
+        write_more: A function that writes more of the run; it returns false if writing fails.
     """
     result, outputs = outcome.result, request.outputs
     kept = result if request.interval is not None else replace(result, series=None)
@@ -106,7 +106,7 @@ def conclude(
 
 
 def judge_failures(failures: Sequence[str]) -> None:
-    """Ends with a failure if there is one."""
+    """Ends the command with a failure if there is one."""
     if failures:
         complain("; ".join(shortened(failures, MOST_FAILURES)))
         raise typer.Exit(FAILED)

@@ -1,4 +1,4 @@
-"""Long output in a terminal, a screen at a time."""
+"""Long output in a terminal, one screen at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def show(shown: RenderableType) -> None:
-    """Prints to standard output, by a pager if a terminal is too short for all of it.
+    """Prints to standard output, through a pager if the terminal is too short.
 
     The pager is the program in the variable PAGER, or `less`, or `more`.
     """
@@ -38,7 +38,7 @@ def show(shown: RenderableType) -> None:
 
 
 def _pager() -> str | None:
-    """The command of the pager; none where the terminal can do nothing but print."""
+    """The command of the pager; `None` if the terminal can only print."""
     if os.environ.get("TERM") in {None, "dumb"}:
         return None
     found = shutil.which("less") or shutil.which("more")
@@ -46,12 +46,12 @@ def _pager() -> str | None:
 
 
 def _page(text: str, pager: str) -> None:
-    # -R lets colours through; a user's own options of less win.
+    # The option -R shows colours; a user's own options of less have priority.
     environment = {"LESS": "-R"} | os.environ
     process = subprocess.Popen(  # noqa: S602 - a pager is a command of the user's shell
         pager, shell=True, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8"
     )
-    # Who leaves the pager has seen enough.
+    # A user who leaves the pager needs no more output.
     with suppress(BrokenPipeError, KeyboardInterrupt):
         process.communicate(text)
     while process.poll() is None:

@@ -1,4 +1,4 @@
-"""`peerlane plan`: finds out what fits on a fabric, from its measured rates."""
+"""`peerlane plan`: finds what fits on a fabric, from its measured rates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ plan_app = group(
 )
 
 TRANSFER = 4 << 30
-"""Bytes of the transfer that is measured: so many that its beginning and end do not count."""
+"""The bytes of the measured transfer: so many that its beginning and end have no effect on the
+rate."""
 
 
 def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
@@ -58,11 +59,11 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
     ] = None,
     json_to: JsonTo = None,
 ) -> None:
-    """Hold video formats against the rates that a fabric is measured to have.
+    """Compare video formats with the measured rates of a fabric.
 
     A fabric with FPGA cards is measured by sweeps of their memories, all cards side by side, each
-    with a share of every frame; any other one by its own flows, as `peerlane run` runs it. A
-    format fits if it needs no more than the slowest of these rates.
+    with a share of every frame; any other fabric by its own flows, as in `peerlane run`. A format
+    fits if it needs no more than the slowest of these rates.
     """
     from peerlane.results.document import encode
 
@@ -76,7 +77,7 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
 
 
 def _rates(file: str | None) -> Mapping[str, float]:
-    """Bytes per second, by name."""
+    """The rates of a fabric in bytes per second, by name."""
     from peerlane import Fabric, Simulation
     from peerlane.opae.card import configure, places
     from peerlane.opae.steady import steady_rates

@@ -1,4 +1,4 @@
-"""`peerlane plot`: figures of what sweeps and runs have written."""
+"""`peerlane plot`: figures of the results of sweeps and runs."""
 
 from __future__ import annotations
 
@@ -97,11 +97,11 @@ def plot(  # noqa: PLR0913 - each is an option
 
     `peerlane plot tags.csv --x devices.a.tags --y flows.up.bytes_per_second`
 
-    Of a sweep, each combination of the other keys is a line, and points that differ in the seed
-    alone are their mean with its 95 % confidence interval. A sweep of loads is plotted as latency
-    over offered load. Of a run, columns are fields of all entries of a list, such as
-    `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`. Of `peerlane reproduce`,
-    a figure of the source has rings for published values and full marks for simulated ones.
+    In a plot of a sweep, each combination of the other keys is a line, and points that differ only
+    in the seed are shown as their mean with its 95 % confidence interval. A sweep of loads is
+    plotted as latency over offered load. In a plot of a run, columns are fields of all entries of a
+    list, such as `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`. In a figure
+    of `peerlane reproduce`, rings are published values and full marks are simulated values.
     """
     target = out or str(Path(result).parent / f"{Path(result).stem}.svg")
     keep_apart([result], {"--out": target})

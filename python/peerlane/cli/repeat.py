@@ -1,4 +1,4 @@
-"""`peerlane run --repeat`: a scenario with several seeds, and confidence intervals."""
+"""`peerlane run --repeat`: runs of a scenario with several seeds, and confidence intervals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def run_repeated(request: RunRequest) -> None:
-    """Runs a scenario with as many seeds as requested, and prints the intervals of its numbers."""
+    """Runs a scenario with several seeds, and prints the confidence intervals of its numbers."""
     scenario, count = request.scenario, request.repeat or 1
     text, source = scenario_text(scenario.file)
     try:

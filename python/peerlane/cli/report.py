@@ -1,4 +1,4 @@
-"""`--report` of the commands: a page in a folder, beside what is printed."""
+"""The option `--report` of commands: a page in a folder, in addition to the printed text."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 def open_folder(path: str | None) -> Folder | None:
-    """The folder of `--report`, if there is one, before any work is done.
+    """Opens the folder of `--report`, if it is given, before any work is done.
 
     Raises:
-        BadParameter: It cannot take a report.
-        MissingPackageError: What makes reports is not installed.
+        BadParameter: A report cannot be written to the folder.
+        MissingPackageError: A package that is needed for reports is not installed.
     """
     if path is None:
         return None
@@ -43,7 +43,7 @@ def open_folder(path: str | None) -> Folder | None:
 
 
 def origin(seed: str, digest: str | None = None, file: str = "-", name: str = "") -> Origin:
-    """What made a page: this command, perhaps of a scenario in a file, which has a name."""
+    """The origin of a page: this command, and, if given, the file and the name of the scenario."""
     from peerlane.report.page import Origin
 
     made = head("report")
@@ -57,9 +57,9 @@ def origin(seed: str, digest: str | None = None, file: str = "-", name: str = ""
 
 
 def write_pages(folder: Folder | None, pages: Callable[[], Sequence[Page]]) -> bool:
-    """Writes pages where `--report` is given, and says where; false if that went wrong.
+    """Writes pages if `--report` is given, and prints their path; false if writing failed.
 
-    What was found is printed by then, and a page that cannot be written takes nothing from it.
+    The results are already printed, so a page that cannot be written does not affect them.
     """
     if folder is None:
         return True

@@ -1,4 +1,4 @@
-"""`peerlane reproduce`: holds published systems against their published figures."""
+"""`peerlane reproduce`: compares simulations of published systems with the published figures."""
 
 from __future__ import annotations
 
@@ -77,26 +77,26 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
         ),
     ] = False,
 ) -> None:
-    """Run a published system's experiments and hold them against its published figures.
+    """Run a published system's experiments and compare them with its published figures.
 
     Without SYSTEM one line sums up each system, and figures for which a source has no value are
     left out unless --all is given. With SYSTEM the rows with a published value are shown and the
     others counted. JSON has every row, with a note such as the arithmetic behind a limit, and with
-    --sensitivity by how many percent each parameter moves it.
+    --sensitivity the change of the row by each parameter, in percent.
 
-    With --set, keys of the scenario in the system's folder have other values, and each row has that
-    of the unchanged scenario, too.
+    With --set, keys of the scenario in the system's folder have other values, and each row also has
+    the value of the unchanged scenario.
 
-    With --implementation rtl, the circuits of devices run in the place of their models, as `make
-    gateware` builds them. What circuits need is an outcome then, and no parameter: `idle_cycles`
-    and `descriptor_cycles` have no effect.
+    With --implementation rtl, the circuits of devices, which `make gateware` builds, run in place
+    of their models. The cycles that a circuit needs are then a result, and not a parameter:
+    `idle_cycles` and `descriptor_cycles` have no effect.
 
     With --report, each system has a page of its figures and tables, its fitted parameters and the
     topology.
 
     The exit status is 1 when a row is further from the published value than its tolerance, and when
-    `sensitivity.toml` does not bear out that a row is predicted, such as after a change of
-    `experiments.py`. The rows are shown all the same.
+    `sensitivity.toml` does not confirm that a row is predicted, for example after a change of
+    `experiments.py`. The rows are shown in any case.
     """
     from rich.console import Group
 
@@ -163,7 +163,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
 def _check_changes(
     system: str | None, settings: list[str] | None, implementation: str | None, *, save: bool
 ) -> None:
-    """Refuses changes of a system where there is none to change, or where it must be as it is."""
+    """Refuses options that change a system if no system is named or its values are to be saved."""
     if settings and system is None:
         raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
     if implementation and system is None:
@@ -178,9 +178,9 @@ def _check_changes(
 
 
 def _are_founded(reports: Sequence[Report]) -> bool:
-    """Whether the records of the systems bear out all predictions; complains of those that do not.
+    """Whether the records of the systems confirm all predictions; prints an error for each other.
 
-    A folder that the user changed has predictions of this kind.
+    If the user has changed a system's folder, its record does not confirm the predictions.
     """
     from peerlane.reproduction.sensitivity.rule import concerns
 
@@ -192,7 +192,7 @@ def _are_founded(reports: Sequence[Report]) -> bool:
 
 
 def _no_others(*others: object) -> None:
-    """Refuses what --sensitivity --save has no use for."""
+    """Refuses options that have no effect with --sensitivity --save."""
     if any(others):
         raise typer.BadParameter(
             "--sensitivity --save writes a file, and has no use for --json, --set, --report or"

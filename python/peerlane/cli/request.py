@@ -1,4 +1,4 @@
-"""What a command line requests: a scenario, and of `peerlane run` what excludes what."""
+"""Requests of the command line: a scenario, and the options of `peerlane run` with their rules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioRequest:
-    """A scenario, and what is set otherwise."""
+    """A scenario, and the changes of its keys and seed."""
 
     file: Scenario
     settings: Settings = None
@@ -42,18 +42,18 @@ class ScenarioRequest:
 
     @property
     def changed(self) -> dict[str, Setting]:
-        """The values of keys that are set otherwise, by their paths."""
+        """The new values of keys, by their paths."""
         from peerlane.fabric.paths import read_setting
 
         return dict(map(read_setting, self.settings or ()))
 
     @property
     def running(self) -> str:
-        """A line of the progress of a run."""
+        """The name of the work for the progress of a run."""
         return f"running {Path(self.file).stem}"
 
     def text(self) -> tuple[str, str]:
-        """The text of the scenario, and its name in messages; standard input has it once."""
+        """The text of the scenario, and its name in messages; standard input is read only once."""
         from peerlane.cli.scenarios import scenario_text
 
         return scenario_text(self.file)
@@ -61,11 +61,11 @@ class ScenarioRequest:
     def simulation(
         self, circuits: str | None = None, text: tuple[str, str] | None = None
     ) -> Simulation:
-        """The simulation, in which the devices named in `circuits` are circuits.
+        """The simulation of the scenario, in which some devices are circuits.
 
         Args:
-            circuits: The names.
-            text: The value of `text`, where it has been read.
+            circuits: The names of these devices, separated by commas.
+            text: The value of `text`, if the scenario has been read already.
         """
         from peerlane.cli.scenarios import simulation_of
 
@@ -75,7 +75,7 @@ class ScenarioRequest:
         return opened
 
     def _warn_of_models(self, simulation: Simulation) -> None:
-        """Warns of models that no device has."""
+        """Warns of device models that the scenario does not use."""
         names = {given.partition("=")[0] for given in self.models or ()}
         for name in sorted(
             names - {node.model for node in simulation.tree().nodes} if names else ()
@@ -86,7 +86,7 @@ class ScenarioRequest:
             warn(f"--model {name}: no device of the scenario has this model; {right}")
 
     def again(self, command: str) -> str:
-        """Another command for the scenario."""
+        """The command line of another command for the same scenario."""
         options = [("--set", self.settings), ("--model", self.models)]
         words = [
             word for option, values in options for one in values or () for word in (option, one)
@@ -105,7 +105,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A run of `peerlane run`."""
+    """The options of `peerlane run`."""
 
     scenario: ScenarioRequest
     captures: Captures
@@ -180,7 +180,7 @@ class RunRequest:
     outputs: Outputs
 
     def __post_init__(self) -> None:
-        """Refuses options that exclude each other, and sets the key that --steady stands for."""
+        """Refuses options that exclude each other, and adds the setting of --steady."""
         if self.steady:
             settings = [*(self.scenario.settings or ()), STEADY]
             object.__setattr__(self, "scenario", replace(self.scenario, settings=settings))
@@ -201,7 +201,7 @@ class RunRequest:
 
 
 STEADY = "measure.steady=true"
-"""The setting that --steady stands for."""
+"""The setting that --steady adds."""
 
 _OF_MANY = {"--set", "--model", "--seed", "--steady", "--explain", "--json"}
-"""Options that many runs have, too; a single thread is what they have anyway."""
+"""The options that are also possible with many runs, which always have a single thread each."""

@@ -20,87 +20,84 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 FINEST = "100 ns"
-"""The interval of the samples of a report, where none is given. The simulator doubles it until the
-samples of the whole run have room, so that one run is enough, however long it is."""
+"""The interval of the samples of a report, if none is given. The simulator doubles the interval
+until all samples of the run fit into memory, so that one run is enough, however long it is."""
 
 
 def run(request: RunRequest) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
-    The exit status is 1 when the fabric answered with an error, when the bytes of a flow or a
-    workload did not all arrive as they were sent, or when a number is not within the bounds that an
-    [[expect]] of the scenario has; each of these numbers is printed. --junit has the expectations
-    as test cases. After an interrupt (Ctrl-C) or a SIGTERM, such as batch systems send, the numbers
-    of what had happened until then are printed, marked as partial (JSON: `partial`); the status is
-    130 or 143.
+    The exit status is 1 when the fabric answered with an error, when bytes of a flow or a workload
+    were lost or changed, or when a number is not within the bounds of an [[expect]] of the
+    scenario; each of these numbers is printed. --junit has the expectations as test cases. After an
+    interrupt (Ctrl-C) or a SIGTERM, such as batch systems send, the numbers up to this time are
+    printed, marked as partial (JSON: `partial`); the status is 130 or 143.
 
-    Of a flow:
+    Columns of a flow:
 
-    - latency: from the making of a request, so its wait for the wire is in it, to its last byte: at
-      the target for writes, back at the requester for reads and round trips.
-      JSON has p90 and p99.9 (`p999`), too, and all latencies as an HDR histogram in picoseconds
-      (`histogram_ps`: HdrHistogram V2, compressed, base64).
+    - latency: from the creation of a request to its last byte, at the target for writes, at the
+      requester for reads and round trips; it includes the wait for the wire. JSON has p90 and p99.9
+      (`p999`), too, and all latencies as an HDR histogram in picoseconds (`histogram_ps`:
+      HdrHistogram V2, compressed, base64).
     - GB/s, MiB/s: bytes over the time between the two readings of the flow's `clock`; with
       `duration`, over the time from the start to the end of the duration, or to the last reading if
-      that is later (JSON: `under_way_ns`). "arrival" reads the first
-      bit on the wire (of messages, that of the first doorbell) and the last byte at its
-      destination; "sender" the first and the last bit of its requests on the wire; "application"
-      the system call that moves it and its return. JSON has the readings as `first_byte_ns` and
-      `last_byte_ns`.
-    - call: duration of that system call, if a driver moves the flow (a device with model
-      "sg-dma").
+      it is later (JSON: `under_way_ns`). "arrival" reads the first bit on the wire (of messages, of
+      the first doorbell) and the last byte at its destination; "sender" the first and the last bit
+      of its requests on the wire; "application" the system call that moves the flow and its return.
+      JSON has the readings as `first_byte_ns` and `last_byte_ns`.
+    - call: duration of that system call, if a driver moves the flow (a device with model "sg-dma").
     - ±: half of the 95 % confidence interval of the rate, with --steady, as a part of the rate.
-    - steady: the rate within `[measure]`; empty (JSON: null) if the flow was not under way all that
+    - steady: the rate within `[measure]`; empty (JSON: null) if the flow was not active all the
       time.
-    - direction "both": `size` each way; a row for both together, then one for its writes and one
-      for its reads (JSON: `directions`).
+    - direction "both": `size` each way; a row for both together, then a row for writes and a row
+      for reads (JSON: `directions`).
     - data: "intact" when every byte arrived, exactly once, as it was sent; "incomplete" when some
       did not arrive; "differs" when some are wrong; "not compared" when all arrived and another
       flow uses the bytes that are read, too.
 
-    The last line says where most flows wait for longest; `peerlane explain` says what would help,
-    and JSON has `waits`. --no-explain leaves this out, and saves its time, a few percent of a run.
+    The last line names the place where most flows wait longest; `peerlane explain` finds changes
+    that help, and JSON has `waits`. --no-explain omits the line, and saves a few percent of the
+    run.
 
-    Of each direction of a link, within `[measure]`, or, without it, from the first `start` of a
+    Columns of a direction of a link, within `[measure]`, or else from the first `start` of a
     workload to the end of the last one (JSON: `measured_ns`):
 
-    - used: share in which anything was on the wire, of the time in which a workload that crosses
-      the link was under way (JSON: `under_way_ns`); of the whole time, if none crosses it.
-    - full: share of the same time in which the wire was busy for 95 % of the time or more, by slots
-      of about a fiftieth of the run, or more in large fabrics.
-    - GB/s together: payload in the time in which all workloads that cross the link were under way.
-    - payload, overhead: bytes of data; bytes of headers, framing and link CRC, and all of the
-      packets sent again.
+    - used: the share of time with anything on the wire, while a workload that crosses the link was
+      active (JSON: `under_way_ns`); of the whole time, if none crosses it.
+    - full: the share of the same time in slots in which the wire was busy for 95 % or more; a slot
+      is about a fiftieth of the run, or more in large fabrics.
+    - GB/s together: payload while all workloads that cross the link were active.
+    - payload, overhead: bytes of data; bytes of headers, framing, link CRC and packets sent again.
     - DLLPs, ordered sets: bytes of acknowledgements and credits; bytes that keep the lanes in step.
     - replays: TLPs sent again.
-    - stalled: time in which a packet waited for credit alone.
+    - stalled: time in which a packet waited only for credit.
 
-    Of traffic, the workload of a network, payload for each node:
+    Columns of traffic, the workload of a network, payload for each node:
 
     - offered, accepted: the rate that each node should send, and the rate that arrived within
-      `[measure]`: the mean over the nodes, and the least and the most of one node.
+      `[measure]`: the mean over the nodes, and the least and the most of a node.
     - fairness: Jain's index over the nodes, 1 if all have the same rate.
-    - latency: from the time a message was due to its last byte at its target.
+    - latency: from the time when a message was due to its last byte at the target.
 
-    Of each direction of a fibre, in the same time as links: a packet travels in frames; overhead is
-    the rest of their cycles, and frames sent again; control is credits, acknowledgements and pauses
-    in cycles of their own. A network with more than 16 fibres has one line for all of them
-    together; of more than 32 directions of links the busiest 16 are shown. JSON has every one.
+    For each direction of a fibre, in the same time as links: a packet travels in frames; overhead
+    is the rest of their cycles, and frames sent again; control is cycles of credits,
+    acknowledgements and pauses. A network of more than 16 fibres has one line for all; of more than
+    32 directions of links the busiest 16 are shown. JSON has all.
 
-    Flows begin when every link is up: `start` and `[measure]` count from there. The times in
-    results count from the beginning of the run, link initialisation included.
+    Flows begin when every link is up: `start` and `[measure]` count from this time. Times in
+    results count from the beginning of the run, including link initialisation.
 
-    With --report, the page has the topology, latencies, what flows waited for, and rates and queue
-    lengths over time, sampled as --interval says or else as finely as there is room.
+    With --report, the page has the topology, latencies, waits of flows, and rates and queue lengths
+    over time, sampled with --interval or else with the shortest possible interval.
 
     With --error-bars, the range of each rate and latency is printed instead; a page of --report
-    has the range beside the rate of each flow, too.
+    also has the range of each flow's rate.
 
-    docs/reference/results.md describes the JSON, and the tables of --parquet. Of more than 64 flows
-    the slowest 16 are shown, with a line for all of them.
+    docs/reference/results.md describes the JSON, and the tables of --parquet. If there are more
+    than 64 flows, the slowest 16 are shown, with a line for all.
 
-    A request larger than MPS (writes) or MRRS (reads) goes out as several TLPs; its latency is
-    that of the whole.
+    A request larger than MPS (writes) or MRRS (reads) is sent as several TLPs; its latency ends
+    with the last one.
     """
     if request.error_bars:
         _run_with_error_bars(request)
@@ -137,7 +134,7 @@ def run(request: RunRequest) -> None:
 
 
 def _run_with_error_bars(request: RunRequest) -> None:
-    """Prints error bars; with --report, the page of one more run has them."""
+    """Prints error bars; with --report, runs once more and writes a page that has them."""
     from peerlane.cli.error_bars import run_with_error_bars
     from peerlane.cli.outcome import judge_failures, simulate
     from peerlane.cli.report import open_folder, write_pages
@@ -170,7 +167,7 @@ def _watch(simulation: Simulation, request: RunRequest) -> None:
 
 
 def _sample(simulation: Simulation, request: RunRequest) -> float | None:
-    """Samples from now on, where samples are of use; the interval of --interval in nanoseconds."""
+    """Samples from now on, if --interval or --report is given; the interval in nanoseconds."""
     if request.interval is not None:
         with wrong_use("--interval"):
             return simulation.sample(every=request.interval)
@@ -182,7 +179,7 @@ def _sample(simulation: Simulation, request: RunRequest) -> float | None:
 def _where_flows_wait(
     simulation: Simulation, result: RunResult, request: RunRequest, read: tuple[str, str]
 ) -> Iterator[str]:
-    """The place that limits the flows, and the command that says what would help."""
+    """The place that limits the flows, and the command that finds changes that would help."""
     if request.explain and result.waits is not None:
         explanation = _explained(simulation, result, request, read, most=0)
         if explanation.bottlenecks:
@@ -197,7 +194,7 @@ def _explained(
     read: tuple[str, str],
     **options: Any,  # noqa: ANN401 - those of the function
 ) -> Explanation:
-    """Where flows wait; with what would help, unless `most` is 0."""
+    """The places where flows wait; with the changes that would help, unless `most` is 0."""
     from peerlane.explaining.explain import explained
 
     text, source = read
@@ -228,7 +225,7 @@ def _page(
 
 
 def _warn_of_samples(result: RunResult, interval_ns: float | None) -> None:
-    """Warns of samples that are further apart than --interval says."""
+    """Warns if the interval of the samples is longer than --interval."""
     if interval_ns and result.series and result.series.interval_ns > interval_ns:
         from peerlane.cli.console import warn
         from peerlane.formats import duration

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from peerlane.fabric.settings import Setting
 
 _MOST_NAMES = 12
-"""Devices that a message names."""
+"""The most devices that a message names."""
 
 
 def scenario_text(file: str) -> tuple[str, str]:
     """The text of a scenario, and its name in messages; - is standard input.
 
-    A name of a shipped scenario is that scenario, unless there is a file of this name.
+    If `file` is the name of a shipped scenario and no file has this name, its text is returned.
 
     Raises:
         OSError: The file cannot be read.
-        ScenarioError: It is not there, is empty, too long, or is not text.
+        ScenarioError: The file does not exist, is empty, too long, or is not text.
     """
     if not file:
         raise ScenarioError("the name of the scenario is empty; write a file, or a shipped name")
@@ -54,7 +54,7 @@ def open_simulation(
     settings: Sequence[str] | None = None,
     circuits: str | None = None,
 ) -> Simulation:
-    """The simulation of a scenario, as `scenario_text` reads it, with some keys set otherwise.
+    """The simulation of a scenario, which `scenario_text` reads, with new values of some keys.
 
     The devices named in `circuits`, the value of --rtl, are circuits instead of models.
     """
@@ -79,10 +79,10 @@ def simulation_of(
 def faults_of(
     text: str, source: str, settings: Sequence[str] | None, circuits: str | None
 ) -> list[str]:
-    """The errors of the scenario in a text that do not follow from each other.
+    """The errors of the scenario in a text that are independent of each other.
 
     Raises:
-        ScenarioError: It is not TOML, or a key cannot be set.
+        ScenarioError: The text is not TOML, or a key cannot be set.
     """
     scenario = parsed(text, source)
     values = _values(scenario, settings, circuits)
@@ -93,7 +93,7 @@ def faults_of(
 def _values(
     scenario: Scenario, settings: Sequence[str] | None, circuits: str | None
 ) -> dict[str, Setting]:
-    """The keys that the options of a command set."""
+    """The keys that the options of a command set, with their values."""
     values = dict(map(read_setting, settings or ()))
     if circuits is not None:
         values |= dict.fromkeys(_implementations(scenario, circuits), "rtl")
@@ -101,7 +101,7 @@ def _values(
 
 
 def _implementations(scenario: Scenario, circuits: str) -> list[str]:
-    """The keys that make circuits of devices, whose names are separated by commas."""
+    """The keys that replace the models of devices by circuits; `circuits` has names and commas."""
     names = [name.strip() for name in circuits.split(",") if name.strip()]
     if not names:
         raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")

@@ -1,4 +1,4 @@
-"""Terminals: consoles that print what is printable, and a bar of the progress of work."""
+"""Terminals: consoles that print only printable characters, and a bar of the progress of work."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Printable(Console):
-    """A console that escapes all characters that are not printable, and shows markup as text."""
+    """A console that escapes all characters that are not printable, and prints markup as text."""
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401 - those of Console
         super().__init__(highlight=False, markup=False, emoji=False, **options)
@@ -29,7 +29,7 @@ class Printable(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Renders as Console does, to segments whose texts are printable."""
+        """Renders in the same way as Console, to segments of printable text."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -38,20 +38,20 @@ class Printable(Console):
 
 
 class Errors(Printable):
-    """Standard error. Where nobody reads it any more, it is the null device from then on."""
+    """Standard error; if its reader closes the pipe, it becomes the null device."""
 
     def __init__(self) -> None:
         super().__init__(stderr=True, soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
-        """Goes on, where Rich would end the process: messages are no result of the command."""
+        """Continues, although Rich would end the process: messages are no result of the command."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 @contextmanager
 def bar() -> Iterator[Callable[[str, float, str], None]]:
-    """A bar of work on standard error: the name of the work, the share that is done, a state."""
+    """A bar of work on standard error: the name of the work, the share that is done, its state."""
     columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[state]}"))
     console = Printable(stderr=True)
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as shown:

@@ -1,7 +1,7 @@
-"""The second interrupt ends the process, where a model may be in a call that never returns.
+"""Ends the process at the second interrupt, because a model may be in a call that never returns.
 
-Python handles an interrupt between its own instructions. A call of a library can keep these from
-coming, so a thread looks at the signals themselves.
+Python handles an interrupt between two of its instructions, but not during a call of a library. So
+a thread reads the signals themselves.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PATIENCE_S = 1.0
-"""The time from the first interrupt to the advice: longer than a command that can end takes."""
+"""The time from the first interrupt to the advice: more than an interrupted command needs to
+end."""
 
 _OVER = 0
-"""The byte that ends the thread: the number of no signal."""
+"""The byte that ends the thread, which is the number of no signal."""
 
 
 @contextmanager
 def second_interrupt_ends() -> Iterator[None]:
-    """Ends the process at the second Ctrl-C or SIGTERM of the block, with its status."""
+    """Ends the process at the second Ctrl-C or SIGTERM of the block, with the signal's status."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

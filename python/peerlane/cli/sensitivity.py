@@ -1,4 +1,4 @@
-"""`peerlane reproduce --sensitivity --save`: what moves the predicted rows of systems."""
+"""`peerlane reproduce --sensitivity --save`: the inputs that move the predicted rows of systems."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
-    """Writes `sensitivity.toml` of each system, and says which predictions it does not bear out.
+    """Writes `sensitivity.toml` of each system, and prints the predictions it does not confirm.
 
     Raises:
-        Exit: A predicted row depends on something without a source.
+        Exit: A predicted row depends on an input without a source.
     """
     wrong = []
     for name in names:
@@ -54,7 +54,7 @@ def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
 
 
 def _said(name: str, found: Measured, took: str) -> Text:
-    """What was measured, in a line."""
+    """A summary of the measurement in one line."""
     figures = found.record.figures
     if not figures:
         return Text(f"{name}: no figure has predicted rows, and nothing was moved")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from peerlane.benchmark.shapes.baseline import Change
 
 _BUSY = 0.5
-"""The share of the processors at work above which times say little."""
+"""The share of busy processors above which measured times are unreliable."""
 
 
 def bench_shapes(  # noqa: PLR0913 - options of a command
@@ -82,14 +82,14 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
 ) -> None:
     """Measure a fixed set of fabrics, and compare with an earlier measurement of this machine.
 
-    `peerlane bench shapes --save before.json`, then with another version
-    `peerlane bench shapes --against before.json`
+    `peerlane bench shapes --save before.json`, then with another version `peerlane bench shapes
+    --against before.json`
 
-    Endpoints write 128 bytes at once to memory; more than 64 are below several hosts, which a
-    controller joins. Routers of a torus send messages of 256 bytes. 16 hosts send to each other
-    through a controller, or through four with cables. A unit is a write in memory, a hop over a
-    fibre, or a TLP on a link. A time has changed if all runs of one measurement are faster than
-    all of the other. Each shape runs in a process of its own, whose peak memory is reported.
+    Endpoints write 128 bytes at once to memory; more than 64 endpoints are below several hosts,
+    which a controller joins. Routers of a torus send messages of 256 bytes. 16 hosts send to each
+    other through a controller, or through four with cables. A unit is a write in memory, a hop over
+    a fibre, or a TLP on a link. A time has changed if all runs of one measurement are faster than
+    all runs of the other. Each shape runs in a process of its own, whose peak memory is reported.
     """
     from rich.console import Group
 
@@ -150,7 +150,7 @@ def _chosen(names: Sequence[str]) -> list[str]:
 def _stored(
     path: str | None, shapes: Sequence[str], divisor: int, *, whole: bool
 ) -> dict[str, Measured] | None:
-    """The stored measurement, if one is named; `whole` requires that it has all of the shapes."""
+    """The stored measurement, if one is named; with `whole`, it must have all of the shapes."""
     from peerlane import _core
     from peerlane.benchmark.shapes.baseline import read_baseline
 
@@ -173,7 +173,7 @@ def _stored(
 
 
 def _limit(text: str | None, against: str | None) -> float | None:
-    """The largest ratio that is no failure."""
+    """The largest ratio that is not a failure."""
     if text is None:
         return None
     if against is None:
@@ -196,7 +196,7 @@ def _warn_of_load(load: float) -> None:
 
 
 def _judge(differences: Sequence[Change], limit: float | None) -> None:
-    """Ends with a status if something has grown too much."""
+    """Ends the command with a failure if something has grown too much."""
     if limit is None:
         return
     grown = [one for one in differences if not one.is_noise and one.ratio > limit]

@@ -1,4 +1,4 @@
-"""The scenarios that come with Peerlane: commands take their names where no file has the name."""
+"""The scenarios that come with Peerlane: commands accept their names if no file has the name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _names(folder: Traversable, prefix: str) -> Iterator[str]:
 
 
 def is_shipped(file: str) -> bool:
-    """Whether an argument names a shipped scenario: a file of that name would be meant instead."""
+    """Whether an argument names a shipped scenario; a file of the same name has priority."""
     return file in names() and not Path(file).exists()
 
 
@@ -36,7 +36,7 @@ def text_of(name: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """What a shipped scenario shows: the first sentence of its first comment."""
+    """The title of a shipped scenario: the first sentence of its first comment."""
     comment: list[str] = []
     for line in text_of(name).splitlines():
         if not line.startswith("#"):
@@ -46,7 +46,7 @@ def title_of(name: str) -> str:
 
 
 def advice(file: str) -> str:
-    """What may be meant by a file that is not there."""
+    """Advice for a file that does not exist: names that the user may have meant."""
     from peerlane import _core
 
     if Path(f"{file}.toml").is_file():

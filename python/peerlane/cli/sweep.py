@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from peerlane.varying.sweep import Sweep
 
 STEPS = 10
-"""Loads of a sweep that says none."""
+"""The number of loads of a sweep that gives none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsRequest:
-    """Options of a sweep of keys alone."""
+    """The options that only a sweep of keys has."""
 
     metric: Annotated[
         list[str] | None,
@@ -66,7 +66,7 @@ class PointsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadsRequest:
-    """Options of a sweep of loads alone."""
+    """The options that only a sweep of loads has."""
 
     loads: Annotated[
         str | None,
@@ -104,7 +104,7 @@ class LoadsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRequest:
-    """A sweep of `peerlane sweep`."""
+    """The options of `peerlane sweep`."""
 
     scenario: ScenarioRequest
     vary: Annotated[
@@ -156,7 +156,7 @@ class SweepRequest:
 
     @property
     def journal(self) -> str | None:
-        """The journal of --out."""
+        """The file of the journal of --out."""
         if self.out is None:
             return None
         from peerlane.figures.table import check_ending
@@ -171,28 +171,29 @@ def sweep(request: SweepRequest) -> None:
     `peerlane sweep pair --vary links.s0-b.lanes=1..8*2 --out lanes.csv`
 
     With --vary, each combination of the values is a run of its own, with a row for the keys and
-    metrics; where rows are too wide for the terminal, each point is a column. A point that fails is
+    metrics; if rows are too wide for the terminal, each point is a column. A point that fails is
     printed with its reason, and the others go on; the exit status is then 1, unless
-    --allow-failures takes them and some have a result. While the sweep goes on, its points are in
-    FILE.journal beside --out FILE; after an interruption --resume runs the others. Of more than 8
-    rates that are alike but for the numbers in their names, the least, the median and the most are
-    shown; --all or --metric shows each.
+    --allow-failures is given and some points have a result. During the sweep, its points are in
+    FILE.journal beside --out FILE; after an interruption --resume runs the others. If more than 8
+    rates differ only in the numbers in their names, the least, the median and the most are shown;
+    --all or --metric shows each.
 
     Without --vary, the workload of a network runs at one load after the other:
 
     `peerlane sweep torus`
 
     Each load is a run of its own that measures within `[measure]` and ends shortly after it; or,
-    without one, in the last two thirds of the workload's duration, when the network is full. All
-    rates are payload for each node.
+    without `[measure]`, in the last two thirds of the workload's duration, when the network is
+    full. All rates are payload for each node.
 
-    - offered: as asked for; random arrivals make a little more of it, or less.
-    - saturated: accepted is over 5 % less than offered, and more than chance makes of few messages.
-    - latency: of the messages that were due within `[measure]` and arrived before the run's end;
-      in saturation it grows with the length of the run.
+    - offered: the requested load; with random arrivals the load is a little higher or lower.
+    - saturated: accepted is over 5 % less than offered, and by more than chance explains with few
+      messages.
+    - latency: of the messages that were due within `[measure]` and arrived before the run's end; in
+      saturation it grows with the length of the run.
     - saturation throughput: the most that was accepted.
-    - bounds: by arithmetic, what the way into the network (injection), the way out of it (ejection)
-      and its busiest fibre (bisection) carry at most. The smallest one binds.
+    - bounds: the calculated limits of the way into the network (injection), the way out of it
+      (ejection) and its busiest fibre (bisection). The smallest bound applies.
 
     The exit status is then 1 when packets were lost.
     """
@@ -249,7 +250,7 @@ def _sweep_points(request: SweepRequest, text: str, source: str, folder: Folder 
 
 
 def _swept(request: SweepRequest, text: str, source: str) -> Sweep | None:
-    """The points of the sweep; nothing if a sweep to go on with has come to its end."""
+    """The points of the sweep; nothing if the sweep to resume is already complete."""
     from peerlane import ScenarioError
     from peerlane.cli.console import InterruptedWorkError, progress, say
     from peerlane.figures.metrics import UnknownMetricError
@@ -365,7 +366,7 @@ def _offered(request: LoadsRequest, tree: Tree, workload: Traffic) -> list[float
     """The loads of a sweep, in bytes per second.
 
     Raises:
-        ValueError: One is no load.
+        ValueError: A value is not a load.
     """
     from peerlane.network.bounds import bounds
     from peerlane.network.sweep import bytes_per_second, even_loads

@@ -36,7 +36,7 @@ Slot = Annotated[
 
 
 def text_of(scenario: str | None) -> tuple[str, str]:
-    """The text of a scenario, and what to call it."""
+    """The text of a scenario, and its name in messages."""
     if scenario is not None:
         from peerlane.cli.scenarios import scenario_text
 
@@ -48,7 +48,7 @@ def text_of(scenario: str | None) -> tuple[str, str]:
 def simulation_of(
     scenario: str | None, image: str | None = None, card: str | None = None, slot: int = 0
 ) -> Simulation:
-    """A fabric whose cards have loaded what was configured, and one of them `image`."""
+    """A fabric whose cards have the configured accelerators, and one of them `image`."""
     from peerlane import Simulation
     from peerlane.opae.card import configure
 
@@ -69,19 +69,19 @@ def load_configured(
     *,
     but: tuple[str, int] | None = None,
 ) -> list[str]:
-    """Loads what `peerlane opae conf` has configured, except in one slot.
+    """Loads the accelerators that `peerlane opae conf` has configured, except in one slot.
 
     Args:
         simulation: The fabric.
-        scenario: The scenario as the command line has it.
-        source: Name of the scenario, under which the bitstreams are kept.
-        but: A card and its slot, which has another image.
+        scenario: The scenario as the command line names it.
+        source: The name of the scenario, under which the bitstreams are stored.
+        but: A card and its slot, in which no bitstream is loaded.
 
     Returns:
         The models in Python that were loaded.
 
     Raises:
-        ValueError: One cannot be loaded; the message says how it is forgotten.
+        ValueError: A bitstream cannot be loaded; the message has the command that removes it.
     """
     from peerlane import _core
     from peerlane.opae import slots
@@ -116,7 +116,7 @@ def first(simulation: Simulation) -> str:
 
 
 def image_of(image: str, *, for_session: bool = False) -> bytes:
-    """The bytes of an image that the command line names; a session judges its model itself."""
+    """The bytes of an image that the command line names; a session checks its model itself."""
     from peerlane.opae.bitstream import bitstream, read
 
     with wrong_use():

@@ -32,11 +32,12 @@ def conf(
     card: Card = None,
     slot: Slot = 0,
 ) -> None:
-    """Load an accelerator into a card: for all later commands on the same scenario.
+    """Load an accelerator into a card, for all later commands on the same scenario.
 
-    In a program of `peerlane opae run`, such as a shell, it is the first card of that session.
-    Built in are nlb_mode_0, nlb_mode_3, nlb_mode_7, he_lb, he_mem, dma_afu and streaming_dma_afu;
-    `default` forgets what was loaded, so that the scenario's own counts again.
+    In a program of `peerlane opae run`, such as a shell, the card is the first card of its session.
+    Built-in accelerators are nlb_mode_0, nlb_mode_3, nlb_mode_7, he_lb, he_mem, dma_afu and
+    streaming_dma_afu; `default` removes the loaded accelerator, so that the scenario's own is used
+    again.
     """
     from peerlane import Simulation, _core
     from peerlane.opae import live, slots
@@ -52,7 +53,7 @@ def conf(
     name = card or first(simulation)
     known = list(dict.fromkeys(place.name for place in places(simulation)))
     forgets = image == "default"
-    # What was loaded before the scenario was changed can be forgotten, too.
+    # An accelerator that was loaded before a change of the scenario can be removed, too.
     if name not in known and not (forgets and slots.has(source, name, slot)):
         raise typer.BadParameter(f"{source} has no card {name!r}; {_core.advice(name, known)}")
     if forgets:

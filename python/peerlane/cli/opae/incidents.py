@@ -1,4 +1,4 @@
-"""Incidents of the fabric that a program may have noticed, and cannot explain."""
+"""Incidents of the fabric that may affect a program without an error message of its own."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MOST = 8
 
 
 def warn_of_incidents(simulation: Simulation) -> None:
-    """A line on standard error for each incident, except those that a link repairs."""
+    """Prints a line on standard error for each incident, except incidents that a link repairs."""
     told = decode(list[IncidentResult], simulation.core.noticeable_incidents())
     for one in told[:MOST]:
         severity = f" ({one.severity})" if one.severity else ""
@@ -33,7 +33,7 @@ def warn_of_incidents(simulation: Simulation) -> None:
 
 @contextmanager
 def with_incidents(simulation: Simulation) -> Iterator[None]:
-    """Adds the incidents of a fabric to the error of what runs on it."""
+    """Adds the incidents of a fabric to the error of a program that runs on the fabric."""
     try:
         yield
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""`peerlane opae info` and `flags`: the cards of a fabric, and how to compile for them."""
+"""`peerlane opae info` and `flags`: the cards of a fabric, and the compiler flags for programs."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from peerlane.cli.options import JsonTo
 
 
 def flags() -> None:
-    """Print what a C compiler needs to find headers and library: -I... -L..."""
+    """Print the options with which a C compiler finds headers and library: -I... -L..."""
     from peerlane.opae.session import include_folder, library_folder
 
     typer.echo(f"-I{include_folder()} -L{library_folder()}")
 
 
 def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
-    """List the slots of the cards of a fabric: where they are and what is loaded in them."""
+    """List the slots of the cards of a fabric: their places and the loaded accelerators."""
     from peerlane import _core
     from peerlane.cli.tables.sheet import Sheet
     from peerlane.opae.card import places

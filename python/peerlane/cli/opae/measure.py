@@ -36,7 +36,7 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
 ) -> None:
     """Measure a card's link with the native loopback, as the card's own diagnostics do.
 
-    Rates are lines by cycles of the accelerator's clock, as the accelerator counts them.
+    Rates are lines divided by cycles of the accelerator's clock; the accelerator counts both.
     """
     from peerlane.cli.opae.incidents import with_incidents
     from peerlane.cli.tables.sheet import Sheet
@@ -79,8 +79,8 @@ def dma_test(
 ) -> None:
     """Write a card's memory and read it back, and compare every byte: all cards side by side.
 
-    The time is that of a call of the DMA sample's library, with its copies through pinned buffers;
-    a rate is in 10^6 bytes a second.
+    The time is the time of a call of the DMA sample's library, with its copies through pinned
+    buffers; a rate is in 10^6 bytes a second.
     """
     from peerlane.cli.opae.incidents import with_incidents
     from peerlane.opae.card import accelerators, configure, places

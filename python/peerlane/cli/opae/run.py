@@ -31,10 +31,10 @@ def _json_file(path: str | None) -> str | None:
 
 
 NO_PROGRAM = 127
-"""The exit status of a shell if the program does not exist; 2 may be a status of the program."""
+"""The exit status of a shell if the program does not exist; 2 could be a status of the program."""
 
 NOT_EXECUTABLE = 126
-"""The exit status of a shell if the file exists and cannot be run."""
+"""The exit status of a shell if the file exists but cannot be run."""
 
 
 def _has_no_program(name: str) -> bool:
@@ -42,7 +42,7 @@ def _has_no_program(name: str) -> bool:
 
 
 def _no_program(name: str, error: OSError) -> str:
-    """Why a program does not begin, and what would be right."""
+    """The reason why a program does not start, and the correction."""
     path = Path(name)
     if _has_no_program(name):
         return f"there is no program {name!r}; name a program in PATH, or the path of one"
@@ -108,9 +108,9 @@ def run(  # noqa: PLR0913 - a command has the options that it has
 ) -> None:
     """Run a program that is linked with libopae-c on a simulated host.
 
-    Its exit status is that of the program: 127 if there is no program, and 126 if it cannot be
-    run. Cards have loaded what `peerlane opae conf` configured,
-    or else what the scenario says.
+    The exit status is the status of the program; 127 if the program does not exist, and 126 if it
+    cannot be run. Cards have the accelerators that `peerlane opae conf` configured, or else the
+    accelerators of the scenario.
     """
     if afu is None and (card is not None or slot):
         raise typer.BadParameter("--card and --slot say where --afu loads its image; write --afu")

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 _POOR = 10.0
-"""Percent of error from which on a fit explains nothing."""
+"""The percent of error above which a fit explains nothing."""
 
 
 def calibration(found: Calibration) -> RenderableType:
-    """The points beside the simulated numbers, the keys, and how well both are known."""
+    """The points beside the simulated numbers, the keys, and the accuracy of both."""
     points = Sheet("", "point")
     points.numbers("measured", "simulated", "error", "without it")
     points.fold("measured", "simulated")
@@ -54,7 +54,7 @@ def calibration(found: Calibration) -> RenderableType:
 
 
 def certainty(one: Fitted) -> str:
-    """How sure a value is, in words."""
+    """The certainty of a value, in words."""
     end = "at the end of the range: --free KEY=LOW..HIGH has another" if one.at_end else ""
     if one.low is not None:
         said = f"{_shown(one.low)} to {_shown(one.high)}, 95 % confidence"

@@ -14,7 +14,7 @@ _PROSE = ("where", "help", "source", "settings", "title")
 
 
 def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -> Sheet:
-    """One line for each entry, in the given columns, of which the first is a name."""
+    """One line for each entry, with the given columns; the first column is a name."""
     name, *others = columns
     table = Sheet(name, title=title)
     for column in others:
@@ -25,7 +25,7 @@ def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -
 
 
 def _cell(value: object) -> str:
-    """A catalogue's value; a profile's settings stand below one another."""
+    """A value of the catalogue; the settings of a profile are below one another."""
     if isinstance(value, list):
         return "\n".join(f"{setting['key']} = {setting['value']}" for setting in value)
     return str(value or "")

@@ -20,17 +20,17 @@ STYLE = {True: "green", False: "bold red"}
 
 
 def times(found: tuple[int, float] | None) -> str:
-    """A number of things, and the mean time of each."""
+    """The number of items, and the mean time of each."""
     return f"{found[0]} of {duration(found[1])}" if found else ""
 
 
 def share(part: float | None) -> str:
-    """A part of a whole in percent, which its heading names."""
+    """A share in percent; the sign is in the heading."""
     return "" if part is None else f"{100 * part:.1f}"
 
 
 def word(value: object) -> str:
-    """A word; nothing where there is none."""
+    """A word; an empty cell if there is none."""
     return "" if value is None else str(value)
 
 
@@ -54,7 +54,7 @@ def cell(value: object, unit: Unit) -> str:
 
 
 class Phrases:
-    """Lines of phrases, which a narrow terminal breaks between phrases rather than within one.
+    """Lines of phrases, which are broken between two phrases in a narrow terminal.
 
     Args:
         lines: The phrases of each line; phrases of one line are two spaces apart.

@@ -1,4 +1,4 @@
-"""The tables of claims: how many of each status, and the claims of a system."""
+"""The tables of claims: the number of claims for each status, and the claims of a system."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Where to look next:
 
 
 def listed(system: str, title: str, claims: Sequence[Claim]) -> RenderableType:
-    """The claims of a system, and how many of each status."""
+    """The claims of a system, and the number of claims for each status."""
     table = Sheet("claim")
     table.add_column("what", "prose")
     table.add_column("value", "number")
@@ -54,7 +54,7 @@ def listed(system: str, title: str, claims: Sequence[Claim]) -> RenderableType:
 
 
 def value_of(claim: Claim) -> str:
-    """The value as published; a dash where it is lost."""
+    """The value as published; a dash if the source's value is lost."""
     if claim.value is None:
         return "-"
     several = claim.value if isinstance(claim.value, tuple) else (claim.value,)

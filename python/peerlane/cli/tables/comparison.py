@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from peerlane.varying.comparison import Change, Comparison
 
 MOST_ROWS = 30
-"""Rows that are shown without --all."""
+"""The rows that are shown without --all."""
 MOST_ALONE = 5
-"""Points of one sweep alone that are shown without --all."""
+"""The points that only one of two sweeps has and that are shown without --all."""
 
 
 def comparison(outcome: Comparison, names: tuple[str, str], *, every: bool) -> RenderableType:
-    """A row for each change, and how many values are the same."""
+    """A row for each change, and the number of equal values."""
     alone = [
         Text(f"only in {name}: {point}")
         for name, points in zip(names, (outcome.only_before, outcome.only_after), strict=True)
@@ -42,7 +42,7 @@ def comparison(outcome: Comparison, names: tuple[str, str], *, every: bool) -> R
 
 
 def _first(points: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
-    """The points that are shown, and how many are not."""
+    """The points that are shown, and the number of the others."""
     more = 0 if every else len(points) - MOST_ALONE
     return (*points[:MOST_ALONE], f"{more:,} more points: --all") if more > 0 else points
 

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from peerlane.results.error_bar import ErrorBars
 
 MOST_ROWS = 16
-"""Numbers that are shown; JSON has all."""
+"""The most numbers that are shown; JSON has all."""
 
 MOST_CHOICES = 8
-"""Defaults that are shown; JSON has all."""
+"""The most defaults that are shown; JSON has all."""
 
 
 def bars(outcome: ErrorBars) -> RenderableType:
-    """A row for each number with its range, then one for each default that moves any of them."""
+    """A row for each number with its range, then a row for each default that moves any number."""
     words = headings(outcome.bars)
     numbers = Sheet("number")
     numbers.numbers("value", "from", "to", "%")
@@ -52,7 +52,7 @@ def bars(outcome: ErrorBars) -> RenderableType:
 
 
 def _choices(outcome: ErrorBars) -> Sheet:
-    """The defaults that move a number, the strongest first, each with its strongest effect."""
+    """The defaults that move a number, strongest first, each with its largest effect."""
     strongest: dict[str, tuple[float, str]] = {}
     values: dict[str, str] = {}
     for path, bar in outcome.bars.items():
