@@ -1,4 +1,4 @@
-"""The documents of `--json` that no dataclass has as it is written, for those who read them."""
+"""Documents of `--json` that are not the form of a dataclass elsewhere, for typed reading."""
 
 from __future__ import annotations
 

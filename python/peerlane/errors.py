@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 class PeerlaneError(Exception):
     """The base class of the exceptions that have a class of the package.
 
-    They derive from `ValueError` or `RuntimeError`, too, where one of these fits.
+    The exceptions also derive from `ValueError` or `RuntimeError`, if one of these fits.
     """
 
     __slots__ = ()
 
 
 for _error in (ModelError, ScenarioError, UnitError):
-    # The simulator makes them before this class is there.
+    # The simulator defines its exceptions before this class exists.
     _error.__bases__ = (PeerlaneError, *_error.__bases__)
 
 
 class RequestError(PeerlaneError):
-    """A request of a device has no data.
+    """A request of a device failed.
 
     `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data",
-    "atomic operations not enabled" or "reset", if the requester was reset; of a write that was
-    dropped on its way also what `RunResult.errors` says, such as "malformed TLP". The message also
-    names the request.
+    "atomic operations not enabled" or "reset", if the requester was reset; for a write that was
+    dropped on its way it can also be a word of `RunResult.errors`, such as "malformed TLP". The
+    message also names the request.
     """
 
     def __init__(self, why: str, request: str = "") -> None:
@@ -48,12 +48,12 @@ def optional(what: str, extra: str, instead: str = "") -> Iterator[None]:
     """Imports optional packages.
 
     Args:
-        what: The beginning of the message: who needs which packages.
+        what: The beginning of the message, which says what needs the packages.
         extra: The extra of Peerlane that installs them.
-        instead: The end of the message: what needs none of them.
+        instead: The end of the message, which names something that works without the packages.
 
     Raises:
-        MissingPackageError: One is not installed.
+        MissingPackageError: A package is not installed.
     """
     try:
         yield

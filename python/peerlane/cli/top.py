@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from peerlane import Simulation
 
 EVERY_S = 0.25
-"""Seconds between two looks."""
+"""The seconds between two readings."""
 
 MOST_SHARE = 0.25
-"""The share of the time that looking may take: large fabrics are looked at less often."""
+"""The largest share of time for readings: large fabrics are read less often."""
 
 
 def top(scenario: ScenarioRequest) -> None:
     """Show links, queues and flows while a scenario is simulated, several times a second.
 
-    Rates, `used` and `stalled` are of the simulated time since the last look; when the run
-    has ended, of all of it, which stays on the screen. `waiting` is the number of TLPs that
-    wait for the wire at the time of the look. Where the screen is too short, the busiest are shown.
+    Rates, `used` and `stalled` are for the simulated time since the last update; at the end of the
+    run, for the whole run, which stays on the screen. `waiting` is the number of TLPs that wait for
+    the wire at the time of the update. If the screen is too short, the busiest links are shown.
 
-    It needs a terminal. Ctrl-C ends it. The exit status is that of `peerlane run`.
+    The command needs a terminal. Ctrl-C ends it. The exit status is the same as for `peerlane run`.
     """
     if not sys.stdout.isatty():
         raise typer.BadParameter(
@@ -55,7 +55,7 @@ def top(scenario: ScenarioRequest) -> None:
 
 
 def _run_for(simulation: Simulation, seconds: float) -> tuple[float, bool]:
-    """Simulates for some seconds of this machine; the share done, and whether that is all."""
+    """Simulates for some seconds of real time; returns the share done, and whether all is done."""
     until_s = time.monotonic() + seconds
     done = 0.0
 

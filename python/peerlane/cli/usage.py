@@ -1,4 +1,4 @@
-"""The message of a wrong use of a command: what is wrong, and the help that has what is right."""
+"""The message for a wrong use of a command: the error, and the command that prints the help."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def usage_message(error: typer.TyperException) -> str:
-    """The message, with the command whose help has more."""
+    """The message for an error, with the command that prints more help."""
     at: Any = error
     if possible := getattr(at, "possibilities", None):
         near = nearest(at.option_name, list(possible))
@@ -26,12 +26,12 @@ def usage_message(error: typer.TyperException) -> str:
 
 
 def _named() -> list[str]:
-    """The command by the first argument, where the error was found before the command began."""
+    """The command that the first argument names, for an error before the command began."""
     return [word for word in command()[:2] if not word.startswith("-")]
 
 
 def _wrong_number(error: Any) -> str | None:  # noqa: ANN401 - the classes of errors are private to typer
-    """The message about a value that is no number, or out of range; none for another error."""
+    """The message for a value that is no number or out of range; `None` for another error."""
     reasons: list[dict[str, Any]] = getattr(error.__cause__, "errors", list)()
     option = getattr(error, "param", None)
     for reason in reasons:

@@ -1,1 +1,1 @@
-"""Why flows are as fast as they are, and what comes next when a limit is lifted."""
+"""Explanations of the rates of flows, and the effect of changes that lift a limit."""

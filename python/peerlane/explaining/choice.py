@@ -1,4 +1,4 @@
-"""The choice among changes that were run: what comes first, what is worth a word, and what not."""
+"""The choice among changes that were run: the first change, further ones, and useless ones."""
 
 from __future__ import annotations
 
@@ -15,41 +15,43 @@ if TYPE_CHECKING:
     from peerlane.results.waits import Cause
 
 _LEAST_GAIN = 0.01
-"""Rates that grow by a smaller share are the same: the key that was lifted does not limit."""
+"""A smaller relative gain of the rates does not count: the changed key does not limit the flows."""
 
 _WORTH_A_WORD = 1.05
-"""Rates that grow as many times name a place that limits no flow."""
+"""A place that limits no flow is shown only if a change there multiplies the rates by more than
+this."""
 
 _EQUAL = 0.85
-"""Of changes that gain this part of the most, the one that costs least comes first."""
+"""Among changes that gain at least this part of the largest gain, the cheapest is first."""
 
 _MOST_STEPS = 4
-"""Steps of one change that are tried until flows gain."""
+"""The most steps of one change that are tried until flows gain."""
 
 _HALF = 0.5
 _MEND = 0.05
-"""Parts of the most that are gained, from which on a setting, or a mend, comes first."""
+"""A setting is first from the first part of the largest gain on; a mend from the second part on."""
 
 _LITTLE = 0.25
-"""Part of the most that is gained, below which a larger request, or a comparison, comes first."""
+"""A larger request, or a comparison, is first if other changes gain less than this part of the
+largest gain."""
 
 _FAR_MORE = 1.5
-"""Of several keys together, the gain beside the gain of one of them that is worth the others."""
+"""Several keys together are first if they gain this many times as much as one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A run with keys set otherwise."""
+    """A run with changed keys."""
 
     lifting: Lifting
     step: int
     what_if: WhatIf
     gain: float
-    """Bytes a second that all flows gain together."""
+    """The bytes a second that all flows gain together."""
 
     @property
     def can_go_on(self) -> bool:
-        """Whether there is a further step, of the first few."""
+        """Whether the change has a further step, and not too many steps were tried."""
         return self.step + 1 < min(len(self.lifting.values), _MOST_STEPS)
 
     def is_like(self, first: Tried) -> bool:
@@ -58,39 +60,40 @@ class Tried:
 
     @property
     def next(self) -> Cause | None:
-        """The limit of most flows."""
+        """The limit of most flows after the change."""
         return self.what_if.next[0] if self.what_if.next else None
 
 
 def gains(after: Rates, before: Rates, share: float = _LEAST_GAIN) -> bool:
-    """Whether rates are higher by this share, a percent unless said otherwise."""
+    """Whether the total rate is higher by more than this share, by default one percent."""
     return after.total > (1 + share) * before.total
 
 
 def worth(tried: Tried) -> tuple[bool, bool, float]:
-    """The order of changes: those that need no other part first, and what helps most.
+    """The order of changes: changes without new parts first, then the largest gain.
 
-    Of these, another size of requests is for the software to choose, and comes behind; and a
-    latency that is taken away is a comparison, and comes last.
+    In each of these groups, larger requests, which software has to make, and comparisons, which
+    remove a latency, come last.
     """
     lift = tried.lifting
     return lift.is_part, lift.is_comparison or lift.is_of_software, -tried.gain
 
 
 def is_upgrade(lift: Lifting) -> bool:
-    """Whether a device needs another link, or its flow another pace."""
+    """Whether the change is only a faster link of a device, or a shorter interval of its flow."""
     return {key.rpartition(".")[2] for key in lift.keys} <= {"generation", "lanes", "interval"}
 
 
 def first_of(
     useful: Sequence[Tried], lifts: Sequence[Lifting], *, is_wire: bool, is_shared: bool
 ) -> Tried:
-    """The change that helps most; of several that help about as much, the one that costs least.
+    """The change that helps most; if several help about as much, the cheapest of them.
 
-    Of these, one that leaves some flow slower than others do is none of several.
-    A mend or a setting comes before what costs more and helps more. On a wire that devices share,
-    larger packets are no mend, but a setting; where no wire is the limit, neither is anything else.
-    Several keys together come first only if they help far more than one of them.
+    A change that leaves a flow slower than the others do is not among them. A mend of a fault or a
+    setting comes before changes that cost more and help more. A mend on a full wire needs little
+    gain. But if devices share the wire, larger packets need as much gain as a setting, and so does
+    every mend if no wire is the limit. Several keys together come first only if they help far more
+    than one of them.
     """
     single = [
         each
@@ -125,7 +128,7 @@ def first_of(
 
 
 def lean(found: Sequence[Tried]) -> list[Tried]:
-    """Changes without those that have further keys for nothing."""
+    """The changes without those that contain a smaller change with the same gain."""
     return [
         each
         for each in found
@@ -138,7 +141,7 @@ def lean(found: Sequence[Tried]) -> list[Tried]:
 
 
 def unsaid(found: Iterable[Tried], steps: Sequence[Tried]) -> Iterator[Tried]:
-    """Changes without those that a step makes on top of the steps before it."""
+    """The changes without those that a step already adds to the steps before it."""
     before: set[Change] = set()
     said = []
     for step in steps:
@@ -148,13 +151,13 @@ def unsaid(found: Iterable[Tried], steps: Sequence[Tried]) -> Iterator[Tried]:
 
 
 def cost(lifts: Sequence[Lifting]) -> Callable[[Tried], tuple[bool, bool, int]]:
-    """The order of changes by what they cost: a setting, a slot, a part."""
+    """The order of changes by their cost: first settings, then slots, last new parts."""
     place = {lift.keys[0]: number for number, lift in reversed(list(enumerate(lifts)))}
     return lambda each: (*worth(each)[:-1], place[each.lifting.keys[0]])
 
 
 def is_elsewhere(one: Bottleneck) -> bool:
-    """Whether the first change is of a way of flows, and not of the place at which they wait."""
+    """Whether the first change is on the way of flows, and not at the place where they wait."""
     keys = [change.key for step in one.steps[:1] for change in step.changes]
     is_redirected = [key.endswith(".acs_redirect") for key in keys]
     return one.reason is not None or (any(is_redirected) and all(is_redirected))
@@ -163,10 +166,10 @@ def is_elsewhere(one: Bottleneck) -> bool:
 def settled(
     found: Sequence[Bottleneck], limits: Container[tuple[Cause, ...]], *, is_each: bool
 ) -> Iterator[Bottleneck]:
-    """The bottlenecks; a place that limits no flow counts if flows gain by a change of its own.
+    """The bottlenecks; other places are included if a change only there makes flows faster.
 
-    Unless `is_each`, none of its changes is the first one of a place that limits flows, and its
-    first one is none of the changes there.
+    Unless `is_each` is set, none of the changes there may be the first change of a place that
+    limits flows, and the first change there may not be any change of such a place.
     """
     known = {_first_changes(one) for one in found if one.causes in limits}
     others = {
@@ -184,17 +187,17 @@ def settled(
 
 
 def _instead(one: Bottleneck, *, is_each: bool) -> set[frozenset[Change]]:
-    """The other changes of a place, if a change of two places is to be shown once."""
+    """The other changes of a place, or nothing if `is_each` is set."""
     return set() if is_each else {frozenset(each.changes) for each in one.instead}
 
 
 def _first_changes(one: Bottleneck) -> frozenset[Change]:
-    """The changes of the first step, in whatever order."""
+    """The changes of the first step, without their order."""
     return frozenset(one.steps[0].changes if one.steps else ())
 
 
 def in_vain(tried: Iterable[Tried], one: Bottleneck) -> str:
-    """The changes by which flows do not gain, with the values that were tried."""
+    """A sentence about changes without gain, with the values that were tried."""
     slower: list[Tried] = []
     same: list[Tried] = []
     for each in sorted(tried, key=lambda each: -len(each.what_if.changes)):

@@ -1,4 +1,4 @@
-"""Explains why flows are as fast as they are: one run that is watched, and one for each change."""
+"""Explains the rates of flows, by a run with a probe of waits and a run for each change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _MOST_IDS = 3
-"""Workloads of a kind that a message names."""
+"""The most workloads of a kind that a message names."""
 
 
 def explain(  # noqa: PLR0913 - each is an option
@@ -36,21 +36,21 @@ def explain(  # noqa: PLR0913 - each is an option
     executor: Executor | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Explanation:
-    """Runs a scenario and finds out what its flows wait for, and what comes next.
+    """Runs a scenario and finds what its flows wait for, and which changes would help.
 
     Args:
         text: The scenario, as TOML.
-        source: What to call the scenario in messages.
+        source: The name of the scenario in messages.
         settings: New values of keys, by their paths.
-        seed: Replaces the scenario's own.
-        flow: The flow to explain; all, if absent.
+        seed: The seed, which replaces the scenario's own.
+        flow: The flow to explain; all flows, if absent.
         what_if: Whether to run the scenario again with the limit of each bottleneck lifted.
-        each: Whether to lift the limits of all bottlenecks, or of the first eight.
-        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Called with the fraction done, 0 to 1.
+        each: Whether to lift the limits of all bottlenecks, instead of the first eight.
+        executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+        progress: A function that is called with the fraction done, 0 to 1.
 
     Raises:
-        ScenarioError: The scenario cannot be built, has no flows, or none of this id.
+        ScenarioError: The scenario cannot be built, has no flows, or has no flow of this id.
     """
     simulation = variant(parsed(text, source), settings or {}, seed=seed)
     simulation.watch_waits()
@@ -82,18 +82,18 @@ def explained(  # noqa: PLR0913 - each is an option
     executor: Executor | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Explanation:
-    """Finds out what comes next for a run that was watched, with the options of `explain`.
+    """Explains a run that was watched for waits, with the options of `explain`.
 
     Args:
         text: The scenario, as TOML.
         simulation: The simulation that ran.
-        result: Its result.
-        source: What to call the scenario in messages.
-        settings: Values of keys with which it ran.
+        result: The result of this simulation.
+        source: The name of the scenario in messages.
+        settings: The values of keys that were set for the simulation.
         flow: The flow to explain.
-        most: Bottlenecks whose limits are lifted.
-        executor: Workers.
-        progress: Called with the fraction done.
+        most: The number of bottlenecks whose limits are lifted.
+        executor: The workers.
+        progress: A function that is called with the fraction done.
     """
     scenario = parsed(text, source)
     scenario.update(dict(settings or {}))
@@ -116,7 +116,7 @@ def _check(result: RunResult, flow: str | None, source: str) -> None:
 
 
 def _others(result: RunResult) -> Iterator[str]:
-    """The workloads that are no flows, by their sections."""
+    """The workloads other than flows, by their sections."""
     for section, rows in result.workloads.items():
         ids = [one.id for one in rows]
         if ids and section != "flows":

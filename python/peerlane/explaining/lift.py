@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lifting:
-    """Keys that may lift a limit together.
+    """Keys that may together lift a limit.
 
-    `values` lift it farther and farther, each with a value for every key. `is_setting` is whether
-    the change costs nothing but a setting or a mend, and `is_part` whether it needs another part,
-    such as a faster memory; others need a slot, a link or a buffer. A mend has a `reason`: what is
-    wrong, in words.
+    Each entry of `values` has a value for every key, and lifts the limit further than the entry
+    before. `is_setting` is true if the change is only a setting, and `is_part` if it needs another
+    part, such as a faster memory; other changes need a slot, a link or a buffer. A mend of a fault
+    has a `reason`, which describes the fault.
     """
 
     keys: tuple[str, ...]
@@ -39,12 +39,12 @@ class Lifting:
 
     @property
     def is_of_slots(self) -> bool:
-        """Whether devices move to other slots, one more at each step."""
+        """Whether the change moves devices to other slots, one more device at each step."""
         return self.keys[0].endswith(".upstream.to")
 
     @property
     def is_of_errors(self) -> bool:
-        """Whether the change takes bit errors away."""
+        """Whether the change removes bit errors."""
         return self.keys[0].endswith("bit_error_rate")
 
     @property
@@ -59,17 +59,17 @@ class Lifting:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether the change takes a latency away, as no part can."""
+        """Whether the change removes a latency, which no real part can do."""
         return self.is_part and all(amount_of(value) == 0 for value in self.values[0])
 
 
 def setting(present: Present, values: Mapping[str, Value], reason: str | None = None) -> Lifting:
-    """Keys that are set to values, all at once."""
+    """A lifting in which all keys are set to new values at once."""
     before = tuple(map(present.value, values))
     return Lifting(tuple(values), before, (tuple(values.values()),), reason=reason)
 
 
 def subject(names: Iterable[str], one: str, many: str) -> str:
-    """Names as the subject of a sentence, with the verb for one or for many."""
+    """Names as the subject of a sentence, with the verb in singular or plural."""
     quoted = [f"`{name}`" for name in names]
     return f"{joined(quoted)} {one if len(quoted) == 1 else many}"

@@ -1,7 +1,7 @@
-"""The keys of a scenario that lift a limit, and the values that lift it farther and farther.
+"""The keys of a scenario that lift a limit, and the increasing values to try.
 
-The catalogue has with each key the limit that it lifts, and how its value grows. Beside these keys,
-a limit is lifted by a link without bit errors, and by another place for a device or its data.
+For each key the catalogue states the limit that it lifts, and how its value grows. A limit can also
+be lifted by a link without bit errors, and by another place for a device or its data.
 """
 
 from __future__ import annotations
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
     Row = tuple[str, list[int], str | None, list[str]]
 
 _OF_PARTS = {"memory", "socket", "datapath", "software"}
-"""Limits that keys of the catalogue lift by another part: a faster memory, processor or engine."""
+"""The limits that are lifted by another part: a faster memory, processor or engine."""
 
 _TRANSLATION = "address translation"
 
 _PAGES = ("2 MiB", "32 MiB", "1 GiB")
-"""Pages by which software maps memory, beyond the smallest ones."""
+"""The sizes of pages that are tried for software that maps memory by smaller pages."""
 
 _CACHE = ("write_cache", "64 MiB")
-"""The key of a drive for its cache of writes, and the size that it has unless it has none."""
+"""The key for the write cache of a drive, and the size that is tried if the drive has no cache."""
 
 _WALK_CACHE = ("walk_cache_entries", 4096)
-"""The key of a host for the cache of its page tables, and the most entries that it has."""
+"""The key for the cache of a host's page tables, and the most entries of this cache."""
 
 _OF_MAPPING = ("iommu_page", "iommu_mapped")
-"""Keys of a host that a scenario has only with `iommu`."""
+"""The keys of a host that a scenario may have only with `iommu`."""
 
 
 def liftings(
     present: Present, one: Bottleneck, rates: Mapping[str, float], beside: Bottleneck | None = None
 ) -> list[Lifting]:
-    """What may lift the limit of a bottleneck: what costs least comes first.
+    """The changes that may lift the limit of a bottleneck, the cheapest first.
 
     Args:
-        present: The scenario as it is.
+        present: The scenario with its present values.
         one: The bottleneck.
-        rates: What each flow moves, in bytes a second.
-        beside: The links of devices, if these are busy, too.
+        rates: The rate of each flow, in bytes a second.
+        beside: The bottleneck of the devices' own links, if these are busy, too.
     """
     settings = (
         *_shortcuts(present, one.flows),
@@ -79,7 +79,7 @@ def liftings(
 
 
 def _faster_slots(present: Present, own: Bottleneck) -> list[Lifting]:
-    """Faster links for devices; where others have none either, those need other parts."""
+    """Faster links for devices; if no other device has a faster link, these need new parts."""
     found = of_limit(present, own)
     if set(own.where) <= set(present.slow_slots()):
         return found
@@ -87,10 +87,10 @@ def _faster_slots(present: Present, own: Bottleneck) -> list[Lifting]:
 
 
 def _shortcuts(present: Present, flows: Iterable[str]) -> list[Lifting]:
-    """What may shorten the way of packets, such as no redirection to the root.
+    """The keys that may shorten the way of packets, such as no redirection to the root.
 
-    The nodes above the ends of flows may have these keys; where several have, all are lifted
-    together, too.
+    The nodes above the ends of flows may have these keys. If several nodes have them, a change of
+    all of them together is added.
     """
     nodes = dict.fromkeys(node for flow in flows for node in present.above_ends(flow))
     found = list(_switched(present, "way", nodes))
@@ -98,7 +98,7 @@ def _shortcuts(present: Present, flows: Iterable[str]) -> list[Lifting]:
 
 
 def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
-    """No bit errors on the links of flows; nothing where these have none."""
+    """A change to no bit errors on the links of flows; nothing if the links have no bit errors."""
     links = dict.fromkeys(link for flow in flows for link in present.way(flow))
     found = {link: errors for link in links if (errors := present.bit_errors(link)) is not None}
     if not found:
@@ -109,9 +109,10 @@ def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
 
 
 def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
-    """Other ways in which software maps memory for the I/O MMUs that flows wait for.
+    """Changes of how software maps memory in the I/O MMUs that flows wait for.
 
-    Pages grow up to the memory. Without I/O MMU devices are not isolated, so that comes last.
+    Pages grow up to the size of the memory. Without an I/O MMU devices are not isolated, so a
+    change that removes it comes last.
     """
     hosts = [one.where for one in causes if one.detail == _TRANSLATION]
     off: list[Lifting] = []
@@ -132,7 +133,7 @@ def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
 
 
 def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
-    """What lets packets pass earlier ones, for which they may wait in a host."""
+    """The keys that let packets pass earlier packets, for which they may wait in a host."""
     hosts = [split_path(present.table(cause.where))[0] == "hosts" for cause in one.causes]
     if one.kind != "memory" or not all(hosts):
         return []
@@ -143,7 +144,7 @@ def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
 
 
 def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:
-    """The keys of the catalogue that lift the limit at all places together."""
+    """The keys of the catalogue that lift the limit, for all its places together."""
     places = [_at(present, one, cause) for cause in one.causes]
     found = [_side_by_side(alike) for alike in zip(*places, strict=False)]
     if one.kind == "software" and found and not found[0].keys[0].startswith("devices."):
@@ -152,7 +153,7 @@ def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:
 
 
 def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
-    """The keys that lift the limit at one place, each alone, and keys that may be low together."""
+    """The keys that lift the limit at one place, each alone, and keys that may limit together."""
     tables = list(dict.fromkeys(_tables(present, one, cause)))
     if not tables:
         return []
@@ -189,19 +190,19 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
 
 
 def _slower(lift: Lifting) -> Lifting:
-    """The generation before, at which a link may lose fewer bits of its packets."""
+    """A change to the next lower generation, at which a link may have fewer bit errors."""
     last = lift.before[0]
     lower = ((last - 1,) * len(lift.keys),) if isinstance(last, int) and last > 1 else ()
     return replace(lift, values=lower)
 
 
 def _of_drive(where: str) -> tuple[Cause, Cause]:
-    """The limits of a drive that commands wait for: the length of its queue, and its flash."""
+    """The limits of a drive that delay commands: the length of its queue, and its flash."""
     return Cause("outstanding", where, None, "commands"), Cause("memory", where, None, "the flash")
 
 
 def _tables(present: Present, one: Bottleneck, cause: Cause) -> Iterable[str]:
-    """The tables whose keys lift a limit; keys of several tables are lifted together."""
+    """The tables with keys that lift a limit; the keys of several tables are changed together."""
     where, fibre = cause.where, present.routers(cause.where)
     if cause.detail == OF_FLOW:
         return [join_path(("flows", flow)) for flow in one.flows]
@@ -218,7 +219,7 @@ def _tables(present: Present, one: Bottleneck, cause: Cause) -> Iterable[str]:
 
 
 def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
-    """The sender, or the receiver, of a direction of a link."""
+    """The node that sends into a direction of a link, or the node that receives from it."""
     ends = present.ends(limit.where)
     if ends is None:
         return None
@@ -228,7 +229,7 @@ def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
 
 
 def _in_tables(present: Present, limit: Cause, tables: Sequence[str]) -> Iterator[Lifting]:
-    """The keys of tables that lift a limit, where they have a value that limits."""
+    """The keys of tables that lift a limit, if their value is a limit."""
     for row in present.scenario.lifts(tables[0], limit.kind, limit.detail):
         keys, own = _keys(present, limit, tables, row)
         before = present.before(limit, keys[0])
@@ -238,7 +239,7 @@ def _in_tables(present: Present, limit: Cause, tables: Sequence[str]) -> Iterato
 
 
 def _switched(present: Present, what: str, nodes: Iterable[str]) -> Iterator[Lifting]:
-    """The keys of nodes that lift what is no limit at one place: a "way", or a "mapping"."""
+    """The keys of nodes for a property that has no single place: a "way" or a "mapping"."""
     for node in nodes:
         yield from _of_table(present, what, present.table(node))
 
@@ -264,7 +265,7 @@ def _lifting(
 def _keys(
     present: Present, limit: Cause, tables: Sequence[str], row: Row
 ) -> tuple[tuple[str, ...], Row]:
-    """The paths of a key; with a network interface all others at its controller have one clock."""
+    """The paths of a key; all network interfaces at a controller have the same clock."""
     clocks = present.controller_clocks(limit.where) if row[0] == "clock" else ()
     if not clocks:
         return tuple(f"{table}.{row[0]}" for table in tables), row
@@ -273,7 +274,7 @@ def _keys(
 
 
 def _together(liftings: Sequence[Lifting]) -> Lifting:
-    """All keys at once, each with its last value."""
+    """A change of all keys at once, each to its last value."""
     return Lifting(
         tuple(key for one in liftings for key in one.keys),
         tuple(value for one in liftings for value in one.before),
@@ -283,7 +284,7 @@ def _together(liftings: Sequence[Lifting]) -> Lifting:
 
 
 def _side_by_side(liftings: Sequence[Lifting]) -> Lifting:
-    """Several keys in step, each with its own values, of which the last one stays."""
+    """A change of several keys step by step, each through its own values and up to its last."""
     if len(liftings) == 1:
         return liftings[0]
     with_values = [one for one in liftings if one.values]
@@ -303,7 +304,7 @@ def _side_by_side(liftings: Sequence[Lifting]) -> Lifting:
 
 
 def _at_least(liftings: Sequence[Lifting]) -> list[Lifting]:
-    """Keys of numbers that are raised together: each to the number of the step, or as it is."""
+    """Numeric keys that are raised together: each at least to the value of the step."""
     steps = sorted({value for one in liftings for row in one.values for value in row}, key=_number)
     return [
         replace(
@@ -323,9 +324,9 @@ def _number(value: Value) -> float:
 def _values(
     before: Value, factors: Iterable[int], most: str | None, to: Iterable[str], first: Value
 ) -> list[Value]:
-    """The values from the one before on, each more than the last, or no limit.
+    """The values to try, each larger than the one before, or without a limit.
 
-    `first` is the value that others have, from which on more is tried.
+    `first` is the value that other devices have, which is tried first.
     """
     last = amount_of(before)
     grown = [times(before, factor) for factor in factors] if last else []
@@ -348,7 +349,7 @@ def _is_more(value: Value, before: Value, last: float | None) -> bool:
 
 
 def times(value: Value, factor: int) -> Value:
-    """A number, or a quantity with its unit, as many times."""
+    """A number or a quantity, multiplied by a factor."""
     if isinstance(value, int | float):
         return value * factor
     found = _core.quantity(value or "")

@@ -20,11 +20,11 @@ _DRIVE = "nvme"
 
 
 class Present:
-    """A scenario as it was run: where its keys are, and what they say.
+    """A scenario as it was run: the paths of its keys, and their values.
 
     Args:
         scenario: The scenario.
-        tree: The fabric that was made of it.
+        tree: The fabric of this scenario.
     """
 
     def __init__(self, scenario: Scenario, tree: Tree) -> None:
@@ -32,15 +32,15 @@ class Present:
         self.tree = tree
 
     def table(self, name: str) -> str:
-        """The table of a node; of one of a network, that of all its hosts or routers."""
+        """The path of the table of a node; in a network, the table of all its hosts or routers."""
         return f"{self.scenario.path_of_node(name)}"
 
     def table_of_link(self, link: str) -> str:
-        """The path of the table of a link; of one of a network, that of all of them."""
+        """The path of the table of a link; in a network, the table of all its links."""
         return f"{self.scenario.path_of_link(link)}"
 
     def before(self, limit: Cause, path: str) -> Value:
-        """The value of a key; `None` if there is none, or the simulator calculates it."""
+        """The value of a key, trained for links; `None` if the simulator calculates the value."""
         rate = self.rate(limit.where) if limit.kind == "wire" else None
         trained = dict(zip(("generation", "lanes"), rate or (), strict=False))
         key = path.rpartition(".")[2]
@@ -52,7 +52,7 @@ class Present:
         return found
 
     def of_others(self, limit: Cause, path: str) -> Value:
-        """The generation, or the lanes, that the links of other devices have."""
+        """The best generation or lanes of the links of comparable devices."""
         key = path.rpartition(".")[2]
         ends = self.ends(limit.where) if limit.kind == "wire" else None
         if ends is None or key not in {"generation", "lanes"}:
@@ -62,8 +62,8 @@ class Present:
     def slow_slots(self) -> list[str]:
         """The links of devices that are slower than the links of others.
 
-        A drive has the few lanes that drives have, and is compared with other drives. The link of a
-        device that is the only one is compared with what `[links]` says.
+        Drives usually have few lanes, and are compared only with other drives. If there is a single
+        device, its link is compared with the values of `[links]`.
         """
         found = []
         for is_drive in (False, True):
@@ -80,7 +80,7 @@ class Present:
         return self.tree.nodes[name].model == _DRIVE
 
     def _best_slot(self, *, is_drive: bool) -> dict[str, int]:
-        """The most lanes and the last generation of links of devices; of one, also of `[links]`."""
+        """The most lanes and best generation of devices' links; for one device, also `[links]`."""
         slots = self._slots(is_drive=is_drive).values()
         best = {}
         for key in ("generation", "lanes"):
@@ -92,7 +92,7 @@ class Present:
         return best
 
     def _slots(self, *, is_drive: bool) -> dict[str, Upstream]:
-        """The upstream ends of drives, or of all other devices."""
+        """The upstream links of all drives, or of all other devices."""
         return {
             one.name: one.upstream
             for one in self.tree.nodes
@@ -100,7 +100,7 @@ class Present:
         }
 
     def way(self, flow: str) -> tuple[str, ...]:
-        """The links of the ends of a flow, and above these."""
+        """The links at the ends of a flow and above them, and all cables and fibres."""
         ends = (*self.ends_of_flow(flow), *self.above_ends(flow))
         above = {one.name: one.upstream.to for one in self.tree.nodes if one.upstream}
         links = [f"{above[end]}-{end}" for end in ends if end in above]
@@ -128,7 +128,7 @@ class Present:
         return node.name, node.upstream.socket
 
     def _below_port(self, name: str) -> Node:
-        """The node below the root port that leads to a node; a host itself."""
+        """The node below the root port that leads to a node; for a host, the host itself."""
         nodes = self.tree.nodes
         node = nodes[name]
         while node.upstream is not None and nodes[node.upstream.to].upstream is not None:
@@ -149,14 +149,14 @@ class Present:
         return amount_of(self.value(f"{self.table(name)}.max_payload_supported")) or 0.0
 
     def ends(self, link: str) -> tuple[str, str] | None:
-        """The nodes above and below a link; of a cable, its controllers."""
+        """The nodes above and below a link; for a cable, its controllers."""
         for node in self.tree.nodes:
             if node.upstream is not None and f"{node.upstream.to}-{node.name}" == link:
                 return node.upstream.to, node.name
         return next(((one.source, one.target) for one in self.tree.cables if one.id == link), None)
 
     def ends_of_flow(self, flow: str) -> tuple[str, ...]:
-        """The nodes at the ends of a flow, the one that sends its requests first."""
+        """The nodes at the ends of a flow; the requester is first."""
         keys = (join_path(("flows", flow, end)) for end in ("from", "to"))
         names = {node.name for node in self.tree.nodes}
         return tuple(one for one in map(self.scenario.get, keys) if one in names)
@@ -166,12 +166,12 @@ class Present:
         return tuple(dict.fromkeys(up for end in self.ends_of_flow(flow) for up in self.above(end)))
 
     def routers(self, fibre: str) -> tuple[str, ...]:
-        """The routers at the ends of a fibre; none if it is no fibre."""
+        """The routers at the ends of a fibre; nothing if the name is of no fibre."""
         known = (one for one in self.tree.fibres if one.id == fibre)
         return next(((one.source, one.target) for one in known), ())
 
     def controller_clocks(self, name: str) -> tuple[str, ...]:
-        """The paths of the clocks of a network interface, its controller, and the others there."""
+        """The paths of the clocks of all network interfaces at a controller, and its own clock."""
         for controller in self.tree.controllers:
             if name in controller.ports:
                 own = (f"{self.table(port)}.clock" for port in controller.ports)
@@ -187,7 +187,7 @@ class Present:
         return next(((one.generation, one.lanes) for one in known), None)
 
     def speed(self, link: str) -> int:
-        """How fast a link is, for comparisons."""
+        """A number by which the speeds of links can be compared."""
         generation, lanes = self.rate(link) or (0, 0)
         return lanes << generation
 

@@ -1,4 +1,4 @@
-"""Sizes of packets and requests that are less than they might be."""
+"""Sizes of packets and requests that are smaller than possible."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 READ_REQUEST = "max_read_request"
 _SMALL = 129
-"""Packets with less data, in bytes, have headers for more than a tenth of it."""
+"""The payload in bytes below which headers are more than a tenth of a packet."""
 
 _USUAL = 256.0
-"""Max_Payload_Size of most hosts, in bytes."""
+"""The Max_Payload_Size of most hosts, in bytes."""
 
 _RESET = 512
 """Max_Read_Request_Size after a reset, in bytes (PCIe Base 7.5.3.4)."""
@@ -29,20 +29,20 @@ _LARGEST = "4096 B"
 """The largest Max_Read_Request_Size (PCIe Base 7.5.3.4)."""
 
 _OF_DRIVE = "128 KiB"
-"""Data of one command of a drive from which on its commands hardly count."""
+"""The size of a drive's command at which the overhead of commands is negligible."""
 
 _OF_CORE = "512 B"
-"""Data of one load of a processor that has wider ones."""
+"""The data of one load in a processor with wider loads."""
 
 
 def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """What may be wrong with the sizes of packets, and how it is mended."""
+    """Changes of packet sizes that may be too small."""
     yield from _payloads(present, one)
     yield from _requests(present, one)
 
 
 def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """The size of read requests that is less than after a reset, and limits a device."""
+    """Read requests that are smaller than the default after a reset, and limit a device."""
     small = _RESET if one.kind in {"tags", "outstanding"} else _SMALL if one.kind == "wire" else 0
     reads = (
         flow
@@ -64,9 +64,9 @@ def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """The largest payload that the way of flows supports, for all nodes that have less.
+    """The largest payload that the way of flows supports, for all nodes with a smaller one.
 
-    A device beside the way that supports less may be moved to another root port.
+    A device that is not on the way and supports less may be moved to another root port.
     """
     if one.kind not in {"wire", "credit"}:
         return
@@ -100,9 +100,9 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def of_software(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Larger requests of flows whose software makes small ones, where each request counts.
+    """Larger requests of flows whose software makes small requests, if each request has a cost.
 
-    The loads of a processor are as large as its cores have them.
+    The size of a processor's loads is a property of its cores, that is, another part.
     """
     is_of_headers = one.kind == "credit" and (one.detail or "").endswith("headers")
     is_of_lines = one.kind == "memory" and one.detail is None
@@ -124,7 +124,7 @@ def of_software(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _more_at_once(present: Present, flow: str) -> Value:
-    """The largest request of a flow whose software makes smaller ones."""
+    """The largest request of a flow whose software makes smaller requests."""
     own = join_path(("flows", flow))
     size = amount_of(present.scenario.get(f"{own}.request_size"))
     ends = present.ends_of_flow(flow)

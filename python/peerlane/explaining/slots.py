@@ -1,4 +1,4 @@
-"""Other places for devices and for the data of flows: slots, root ports, and sockets."""
+"""Other places for devices and for the data of flows: slots, root ports and sockets."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 _LONG_WAYS = {"tags", "outstanding", "credit"}
-"""Limits that keep packets waiting the longer their way is."""
+"""The limits whose waits grow with the length of the way."""
 
 
 def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iterator[Lifting]:
-    """Other places that may lift the limit of a bottleneck, those that cost least first.
+    """Other places that may lift the limit of a bottleneck, the cheapest first.
 
     Args:
-        present: The scenario as it is.
+        present: The scenario with its present values.
         one: The bottleneck.
-        rates: What each flow moves, in bytes a second.
+        rates: The rate of each flow, in bytes a second.
     """
     yield from _nearer(present, one)
     yield from _to_peers(present, one, rates)
@@ -37,11 +37,11 @@ def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iter
 
 
 def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Memory at the socket of the device, or the device at that of its memory.
+    """Memory at the device's socket, or the device at the socket of its memory.
 
-    At a connection of sockets, flows that are alike change together, and then all flows. Flows that
-    wait for what a long way takes change together if they cross sockets. Where a memory is full,
-    some of its flows have theirs at another socket.
+    If a connection of sockets is the limit, flows that are alike are changed together, and then all
+    flows. Flows with a limit that grows with their way are changed together if they cross sockets.
+    If a memory is the limit, some of its flows get memory at another socket.
     """
     if one.kind == "memory" and one.detail is None:
         yield from _other_memories(present, one)
@@ -75,9 +75,9 @@ def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Root ports for devices whose packets wait behind those for a link that is not on their way.
+    """Root ports for devices whose packets wait behind packets for a link that is not on their way.
 
-    Or another root port for the device of this link.
+    The first change is a root port for the device of this link.
     """
     behind = [flow for flow in one.flows if not set(one.where).intersection(present.way(flow))]
     if not behind or len(behind) == len(one.flows):
@@ -94,7 +94,7 @@ def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _other_memories(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """The memory of the next socket for every second flow."""
+    """The memory of the next socket, for every second flow."""
     for host in one.where:
         sockets = present.value(f"{present.table(host)}.sockets")
         if not isinstance(sockets, int) or sockets == 1:
@@ -112,7 +112,7 @@ def _other_memories(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Root ports of the first socket, where processors are, for the ends of round trips."""
+    """Root ports for the ends of round trips, if possible of socket 0, where processors are."""
     if one.kind != "latency":
         return
     ends = dict.fromkeys(end for flow in one.flows for end in present.ends_of_flow(flow))
@@ -128,9 +128,9 @@ def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 def _other_uplinks(
     present: Present, one: Bottleneck, rates: Mapping[str, float]
 ) -> Iterator[Lifting]:
-    """Other slots for devices whose packets share the uplink of their switch: one more each.
+    """Other slots for devices that share the uplink of a switch, one more device at each step.
 
-    The device that could do most by its own link, or moves most, comes first.
+    The device with the fastest link comes first, and then the device with the highest rate.
     """
     if one.kind != "wire" or len(one.flows) == 1:
         return
@@ -146,9 +146,9 @@ def _other_uplinks(
 
 
 def _to_peers(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iterator[Lifting]:
-    """The switch or host above the other end of a flow, for devices whose packets leave theirs.
+    """For devices whose packets leave their own switch, the node above the flow's other end.
 
-    Their packets then take no link of switches, and below one switch no path of the host.
+    Their packets then cross no link between switches, and below one switch no path of the host.
     """
     is_of_host = one.detail == PEER_PATH
     if not is_of_host and one.kind not in {"wire", "credit"}:
@@ -175,9 +175,9 @@ def _one_more(
     moved: Mapping[str, float],
     most: int | None = None,
 ) -> Iterator[Lifting]:
-    """Devices that move to other nodes, one more at each step, up to the last of them.
+    """A change that moves devices to other nodes, one more device at each step.
 
-    The device that could do most by its own link, or moves most, comes first.
+    The device with the fastest link comes first, and then the device with the highest rate.
     """
     steps = {end: round(20 * log(max(moved[end], 1.0))) for end in targets}
     ends = sorted(

@@ -1,4 +1,4 @@
-"""What flows do when a limit is lifted: a run for each change, and for steps that follow it."""
+"""The rates of flows when a limit is lifted: a run for each change, and for further steps."""
 
 from __future__ import annotations
 
@@ -54,40 +54,41 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 _AMOUNTS = ("tags", "outstanding", "credit", "replay-buffer", "socket")
-"""Limits of which one key says how much there is."""
+"""The limits whose amount is the value of one key."""
 
 _SHARED = ("wire", "memory", "socket")
-"""Limits that flows share, so that each is run alone, too."""
+"""The limits that flows share, so that each flow is also run alone."""
 
 _LEAST_SHARE = 0.1
 _LEAST_WORTH = 0.2
-"""Share of the time of a flow from which on a place is looked at that does not limit the flow.
+"""The share of a flow's time above which a place is examined that does not limit the flow.
 
-The second one is for the first few places.
+The second value applies if only the first few places are lifted.
 """
 
 _BUSY = 0.5
-"""Share of the time of a flow from which on the link of its device is lifted with its tags."""
+"""The share of a flow's time above which the link of its device is lifted together with its
+tags."""
 
 _MUCH = 0.25
-"""Gain of a change from which on no other place is lifted with it."""
+"""The gain of a change above which no other place is lifted together with it."""
 
 _MENDS = 1.5
-"""Weight of what mends a fault, beside what makes something faster."""
+"""The factor of the gain of a change that mends a fault, compared with a faster part."""
 
 _MOST_STEPS = 5
 _MOST_BEHIND = 3
 _MOST_ALONE = 3
 MOST_LIFTED = 8
-"""Bottlenecks whose limits are lifted, unless each is asked for."""
+"""The number of bottlenecks whose limits are lifted by default."""
 
 
 _Found = tuple[tuple[int, float], Bottleneck]
-"""A bottleneck, and its place in the order of all."""
+"""A bottleneck, and a key for the order of bottlenecks."""
 
 
 class Case:
-    """A scenario, what its run measured, and runs of it with keys set otherwise."""
+    """A scenario, the result of its run, and runs of the scenario with changed keys."""
 
     def __init__(
         self, scenario: Scenario, present: Present, result: RunResult, executor: Executor | None
@@ -106,12 +107,12 @@ class Case:
     def explained(
         self, flow: str | None, progress: Callable[[float], object], most: int = MOST_LIFTED
     ) -> Explanation:
-        """The flows, or one of them, and the bottlenecks, of which the limits of some are lifted.
+        """Explains all flows or one flow, and the bottlenecks, and lifts the first limits.
 
         Args:
-            flow: The flow to explain; all, if absent.
-            progress: Called with the fraction done, 0 to 1.
-            most: Bottlenecks whose limits are lifted.
+            flow: The flow to explain; all flows, if absent.
+            progress: A function that is called with the fraction done, 0 to 1.
+            most: The number of bottlenecks whose limits are lifted.
         """
         found = [one for one in self._before.bottlenecks if flow is None or flow in one.flows]
         found = [replace(one, amount=self._amount(one), reason=self._fault(one)) for one in found]
@@ -131,10 +132,11 @@ class Case:
         most: int,
         progress: Callable[[float], object],
     ) -> list[Bottleneck]:
-        """The bottlenecks with what comes when their limits are lifted, the most rewarding first.
+        """The bottlenecks with the effects of lifting their limits, the largest gain first.
 
-        Places that limit no flow are among them if a change there helps. Unless each is asked for,
-        devices are left alone that do what their own link can, if there is a fault elsewhere.
+        Places that limit no flow are included if a change there helps. If another place has a
+        fault, and not all bottlenecks are to be lifted, no upgrade is tried for devices that fill
+        their own link.
         """
         is_each = most > MOST_LIFTED
         others = self._others(flow, _LEAST_SHARE if is_each else _LEAST_WORTH)
@@ -157,13 +159,13 @@ class Case:
         return [*settled(shown, limits, is_each=is_each), *limiting[most:]]
 
     def _healthy(self, limiting: Sequence[Bottleneck]) -> list[Bottleneck]:
-        """The places at which devices do what their own link can, where another has a fault."""
+        """The places at which devices fill their own link, if another place has a fault."""
         natural = [one for one in limiting if self._is_natural(one)]
         is_fault = any(one not in natural and not self._is_little(one) for one in limiting)
         return [one for one in natural if one.kind == "wire" and is_fault]
 
     def _merged(self, found: Sequence[_Found]) -> list[_Found]:
-        """Places at which the same change comes first are one: it is at none of them."""
+        """Merges places with the same first change, if this change is at none of these places."""
         groups: dict[object, list[_Found]] = {}
         for number, each in enumerate(found):
             key = each[1].steps[0].changes if is_elsewhere(each[1]) else number
@@ -183,7 +185,7 @@ class Case:
         return merged
 
     def _others(self, flow: str | None, least: float) -> Iterator[Bottleneck]:
-        """The places at which flows wait for this part of the time, but that limit none."""
+        """The places at which flows wait for this share of their time, but which limit no flow."""
         limits = {cause for one in self._before.bottlenecks for cause in one.causes}
         waiting = (
             (place, one)
@@ -200,12 +202,12 @@ class Case:
         return is_natural(one, self._ends, self._slow)
 
     def _is_shared(self, one: Bottleneck) -> bool:
-        """Whether the flows of several devices share a wire."""
+        """Whether the flows of several devices share the bottleneck, which is a wire."""
         is_own = is_natural(one, self._ends, ())
         return one.kind == "wire" and len(one.flows) > 1 and not is_own
 
     def _busy_links(self, one: Bottleneck) -> Bottleneck | None:
-        """The links of devices whose flows are on these half of the time, and wait for tags."""
+        """The links of devices that wait for tags while their own links are half busy or more."""
         if one.kind not in {"tags", "outstanding"}:
             return None
         busy = (
@@ -218,9 +220,9 @@ class Case:
         return next(iter(places(busy)), None)
 
     def _fault(self, one: Bottleneck) -> str | None:
-        """What is wrong with packets, as far as it is known without a run.
+        """The fault of packet sizes that is known without a run, in words.
 
-        On a wire that devices share, the wire is the limit.
+        There is none on a wire that devices share, where the wire itself is the limit.
         """
         if self._is_shared(one):
             return None
@@ -228,7 +230,7 @@ class Case:
         return next(known, None)
 
     def _amount(self, one: Bottleneck) -> Value:
-        """How much there is of what limits flows, by the key that lifts the limit."""
+        """The amount of the resource that limits flows, from the key that lifts the limit."""
         if one.kind not in _AMOUNTS:
             return None
         found = of_limit(self._present, one)
@@ -241,11 +243,11 @@ class Case:
         return before.pop() if len(before) == 1 else None
 
     def _lift(self, one: Bottleneck, *, mends: bool = False) -> _Found:
-        """A bottleneck with its steps, and what they are worth, in bytes a second.
+        """A bottleneck with its steps, and the value of the steps, in bytes a second.
 
         Args:
             one: The bottleneck.
-            mends: Whether to leave out faster links.
+            mends: Whether to leave out upgrades, such as faster links.
         """
         one = replace(one, alone=self._alone(one), reason=None)
         found: list[Tried] = []
@@ -260,7 +262,8 @@ class Case:
             except ScenarioError as error:
                 refused.append(str(error).partition(" with ")[2] or str(error))
         helping = [each for each in found if self._helps(one, each)]
-        # Of liftings that change the same, a mend is named, and one with further keys goes on.
+        # If two liftings make the same changes, the later one is kept: a mend, or the lifting with
+        # more keys.
         helping.sort(key=lambda each: (each.lifting.reason is not None, len(each.lifting.keys)))
         useful = sorted({each.what_if.changes: each for each in helping}.values(), key=worth)
         useless = [each for each in found if each not in helping]
@@ -286,7 +289,7 @@ class Case:
         return self._value(one, first), lifted
 
     def _tried_until(self, one: Bottleneck, lift: Lifting) -> Tried:
-        """The first step of a lifting; of slots the first that helps, of pages the last."""
+        """The first step of a lifting; for slots the first helpful one, for pages the last."""
         tried = self._tried(one, lift)
         while tried.can_go_on:
             is_to_go_on = (
@@ -307,10 +310,11 @@ class Case:
         return tried.gain > 0 and gains(tried.what_if.rates, one.rates)
 
     def _value(self, one: Bottleneck, best: Tried | None) -> tuple[int, float]:
-        """What lifting a bottleneck is worth, for the order of several.
+        """The value of lifting a bottleneck, for the order of bottlenecks.
 
-        Flows that do what their device can come last. A faster part, a faster slot for a card that
-        may be slow itself, and a place that is not the limit count half.
+        Flows that are as fast as their device permits come last. The gain counts half for a faster
+        part, for a faster slot of a card that may be slow itself, and for a place that is not the
+        limit.
         """
         is_own = self._is_natural(one)
         if best is None or best.gain <= 0:
@@ -348,14 +352,14 @@ class Case:
         return Tried(lift, step, what_if, gain)
 
     def _losses(self, one: Bottleneck, after: Explanation) -> Iterator[Loss]:
-        """The flows of other places that a change makes slower."""
+        """The flows of other places that become slower by a change."""
         for flow in self._before.flows:
             before, now = flow.bytes_per_second or 0.0, after.flows[flow.id].bytes_per_second or 0.0
             if flow.id not in one.flows and now < (1 - ALIKE) * before:
                 yield Loss(flow.id, before, now)
 
     def _further(self, one: Bottleneck, tried: Tried) -> list[Tried]:
-        """A change, and where another place then limits as much, the change that lifts both."""
+        """A change, and, if another place then limits the flows, the change that lifts both."""
         found = [tried]
         for _ in range(_MOST_BEHIND):
             both = self._behind(one, tried)
@@ -370,7 +374,7 @@ class Case:
         return [each for each in found if gains(each.what_if.rates, one.rates)] or [tried]
 
     def _behind(self, one: Bottleneck, tried: Tried) -> Lifting | None:
-        """What a run has changed, and what lifts the limit that is behind it."""
+        """The changes of a run together with a change that lifts the next limit."""
         lift, after = tried.lifting, tried.what_if.next
         limits = [cause for each in self._before.bottlenecks for cause in each.causes]
         is_limit = one.causes[0] in limits
@@ -411,7 +415,7 @@ class Case:
         )
 
     def _steps(self, one: Bottleneck, first: Tried, others: Sequence[Tried]) -> list[Tried]:
-        """The first change, and more of it and of others until the limit is at another place."""
+        """The first change, then further steps and changes until another place is the limit."""
         steps = [first]
         left = [*others]
         is_own_wire = one.kind == "wire" and self._is_natural(one)
@@ -436,7 +440,7 @@ class Case:
         return steps
 
     def _alone(self, one: Bottleneck) -> WhatIf | None:
-        """What flows do that are run without all others, of many alike the first."""
+        """The rates of flows that run alone; of many alike flows, only the first."""
         if one.kind not in _SHARED or len(one.flows) == len(one.where):
             return None
         chosen: dict[tuple[str, ...], str] = {}
@@ -459,7 +463,7 @@ class Case:
         return _what_if(found)
 
     def _run(self, settings: Mapping[str, Value], left_out: Sequence[str] = ()) -> Explanation:
-        """What flows do with keys set otherwise and workloads left out; each case runs once."""
+        """A run with changed keys and without some workloads; each case is run only once."""
         case = (*sorted(settings.items()), *left_out)
         with self._lock:
             is_known = case in self._runs
@@ -482,7 +486,7 @@ class Case:
 
 
 def _explanation(scenario: Scenario, settings: Mapping[str, Value], seed: int) -> Explanation:
-    """What the flows of a run wait for."""
+    """Runs the scenario with settings; returns the waits of its flows."""
     simulation = variant(scenario, settings, seed=seed, warns=False)
     simulation.watch_waits()
     return simulation.run().explain()
@@ -493,7 +497,7 @@ def _what_if(
     changes: tuple[Change, ...] = (),
     losses: tuple[Loss, ...] = (),
 ) -> WhatIf:
-    """What flows measured in a run with changes."""
+    """The rates and limits of flows in a run, with the changes and the losses of the run."""
     rates = Rates.of(flow.bytes_per_second for flow in flows)
     limits = next_limits(flow.limit for flow in flows)
     there = [flow for flow in flows if flow.limit and flow.limit.place in limits[:1]]

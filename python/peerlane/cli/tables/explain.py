@@ -1,4 +1,4 @@
-"""The tables of an explanation: the first sentence, bottlenecks with what helps, and the flows."""
+"""The tables of an explanation: first sentence, bottlenecks with helpful changes, and flows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from peerlane.results.explanation import Explanation, FlowExplanation
 
 _BAR = 20
-"""Width of the bar of a share of 1."""
+"""The width of the bar of a share of 1."""
 
 _WHOLE = 0.95
-"""Share of the time of a flow beside which its other waits are not worth a word."""
+"""If the limit has at least this share of each flow's time, other waits are not mentioned."""
 
 _MOST_KEYS = 100
-"""Keys of one change, where all are shown."""
+"""The most keys of one change, if all are to be shown."""
 
 MOST_ALIKE = 4
-"""Of flows that are alike the slowest is shown, where there are more."""
+"""If more flows than this are alike, only the slowest is shown."""
 
 
 def explain(
@@ -35,8 +35,8 @@ def explain(
 ) -> RenderableType:
     """The sentence of the fabric, its bottlenecks, and the flows.
 
-    Of many flows that are alike the slowest is shown, but `each` shows all. `shares` shows all that
-    flows wait for; so it is where there is one flow.
+    If many flows are alike, only the slowest is shown, unless `each` is set. All waits of flows are
+    shown with `each` or `shares`, or if there is a single flow.
     """
     parts: list[RenderableType] = [Text(explanation.sentence, "bold"), ""]
     parts += [Text(f"{explanation.name}: seed {explanation.seed}"), ""]
@@ -52,7 +52,7 @@ def explain(
 
 
 def _bottleneck(one: Bottleneck, *, each: bool) -> Iterator[RenderableType]:
-    """What helps at a bottleneck, and what does not; `each` shows all keys of a change."""
+    """The changes that help at a bottleneck, and those without gain; `each` shows all keys."""
     rows = list(said(one, *[_MOST_KEYS] * each))
     if len(rows) > 1:
         table = Sheet("what if", advice="widen the terminal or use --json")
@@ -69,7 +69,7 @@ def _bottleneck(one: Bottleneck, *, each: bool) -> Iterator[RenderableType]:
 
 
 def _flows(flows: Sequence[FlowExplanation]) -> Iterator[RenderableType]:
-    """A row for each flow; of many that are alike, for the slowest."""
+    """A row for each flow; if many flows are alike, only for the slowest."""
     groups: dict[str, list[FlowExplanation]] = {}
     for flow in flows:
         groups.setdefault(without_numbers(flow.sentence), []).append(flow)
@@ -104,7 +104,7 @@ def _rate(flow: FlowExplanation) -> float:
 
 
 def _shares(flow: FlowExplanation) -> Iterator[RenderableType]:
-    """All that a flow waits for."""
+    """All waits of a flow."""
     yield Text(f"{flow.id}: {gigabytes(flow.bytes_per_second)} GB/s", "bold")
     if flow.shares:
         table = Sheet("waits for", "where")

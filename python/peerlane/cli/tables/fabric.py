@@ -1,4 +1,4 @@
-"""The fabric as `peerlane show` draws it."""
+"""The fabric in the form of `peerlane show`."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from peerlane.fabric.tree import Cable, Controller, Network, Node, Tree, Upstream
 
 MOST_ROUTERS = 16
-"""A network with more is shown by the first of its nodes."""
+"""If a network has more routers, only its first host is shown."""
 
 MOST_ALIKE = 8
-"""Devices side by side, and windows, that are alike are one line, where there are more."""
+"""More devices in a row, or windows, that are alike are shown in one line."""
 
 MOST_NODES = 32
-"""Hosts or switches side by side that are alike are shown by the first, where there are more nodes
-with all below them."""
+"""If hosts or switches in a row are alike, and have more nodes than this with all nodes below them,
+only the first is shown."""
 
 MOST_SHOWN = 7
-"""Of more names in a row only the first and the last are shown. A device without ARI has as many
-virtual functions."""
+"""If a list has more names, only the first and the last are shown. A device without ARI has at most
+this number of virtual functions."""
 
 
 def tree(fabric: Tree) -> RenderableType:
-    """The fabric as a tree, with widths, rates, payload sizes, addresses; what joins its trees."""
+    """The fabric as a tree, with widths, rates, payload sizes and addresses; then its networks."""
     root = RichTree(Text(fabric.name, style="bold"), guide_style="dim")
     left_out = {name for network in fabric.networks for name in _left_out(fabric, network)}
     branches = _Branches(fabric)
@@ -48,7 +48,7 @@ def tree(fabric: Tree) -> RenderableType:
 
 
 def _memory_flows(fabric: Tree) -> Iterator[RenderableType]:
-    """The flows to each memory of a host with several sockets."""
+    """The flows to each memory of a host with several sockets, or to several of them."""
     found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for flow in fabric.flows:
         found.setdefault((flow.to, flow.sockets), []).append(flow.id)
@@ -58,7 +58,7 @@ def _memory_flows(fabric: Tree) -> Iterator[RenderableType]:
 
 
 class _Branches:
-    """The nodes of a fabric, each with those below it, in the order of their ports."""
+    """The nodes of a fabric, each with the nodes below it, in the order of their ports."""
 
     def __init__(self, fabric: Tree) -> None:
         self._below: dict[str, list[Node]] = {}
@@ -67,7 +67,7 @@ class _Branches:
                 self._below.setdefault(node.upstream.to, []).append(node)
         for nodes in self._below.values():
             nodes.sort(key=lambda node: node.upstream.port if node.upstream else 0)
-        # Nodes with the same number are alike, with all below them.
+        # Nodes with equal numbers are alike, and so are all nodes below them.
         self._numbers: dict[tuple[object, ...], int] = {}
         self._forms: dict[str, int] = {}
         for node in reversed(fabric.nodes):  # each after the one above it
@@ -76,7 +76,7 @@ class _Branches:
             self._forms[node.name] = self._numbers.setdefault(form, len(self._numbers))
 
     def add(self, above: RichTree, nodes: Sequence[Node]) -> None:
-        """Adds nodes side by side, the first of many that are alike for all of them."""
+        """Adds nodes of one level; of many alike nodes, only the first, and their number."""
         for _, group in groupby(nodes, lambda node: self._forms[node.name]):
             alike = list(group)
             below = self._count_below(alike[0])
@@ -98,7 +98,7 @@ class _Branches:
 
 
 def _more(alike: Sequence[Node], below: int) -> Text:
-    """All but the first of nodes that are alike, which have so many nodes below them."""
+    """A line for all nodes of a group except the first; each has `below` nodes below it."""
     head, first, last = alike[0], alike[1], alike[-1]
     names, ids = (
         one if one == other else f"{one} to {other}"
@@ -111,7 +111,7 @@ def _more(alike: Sequence[Node], below: int) -> Text:
 
 
 def _form(node: Node) -> tuple[object, ...]:
-    """What alike nodes have in common: all that is shown but names, numbers and addresses."""
+    """The properties that alike nodes share: all that is shown except names and addresses."""
     link = node.upstream
     return (
         node.kind,
@@ -126,7 +126,7 @@ def _form(node: Node) -> tuple[object, ...]:
 
 
 def _described(node: Node) -> RenderableType:
-    """A node as the tree shows it."""
+    """A node as it is shown in the tree."""
     head = [Text(node.name, "bold"), Text(f"{node.model or node.kind} {node.id}")]
     if link := node.upstream:
         socket = "" if link.socket is None else f" of socket {link.socket}"
@@ -144,7 +144,7 @@ def _described(node: Node) -> RenderableType:
 
 
 def _regions(node: Node) -> Iterator[str]:
-    """The addresses of a node, a line for each; one for many of the same size."""
+    """The addresses of a node, one line for each region, or for many regions of the same size."""
     for (what, bytes_), group in groupby(node.regions, lambda one: (one.what, one.size)):
         alike = list(group)
         if len(alike) > MOST_ALIKE:
@@ -156,7 +156,7 @@ def _regions(node: Node) -> Iterator[str]:
 
 
 def _in_short(names: Sequence[str], between: str) -> str:
-    """The names; of many, the first and the last."""
+    """The names in a list; if there are many, only the first and the last."""
     if len(names) > MOST_SHOWN:
         return f"{names[0]} to {names[-1]} ({len(names)})"
     return between.join(names)
@@ -186,7 +186,7 @@ def _width(link: Upstream | Cable) -> str:
 
 
 def _network(fabric: Tree, network: Network) -> RenderableType:
-    """Form, routers and fibres of a network; of a large one, how many and how long."""
+    """The form, routers and fibres of a network; of a large network, their numbers and lengths."""
     form = "" if network.sides is None else f"{network.shape} {'x'.join(map(str, network.sides))}, "
     way = f"{network.routing} routing"
     if network.dateline and network.shape != "mesh":
@@ -225,7 +225,7 @@ def _network(fabric: Tree, network: Network) -> RenderableType:
 
 
 def _left_out(fabric: Tree, network: Network) -> list[str]:
-    """Hosts of a large generated network that have nothing but its router, all but the first."""
+    """The hosts of a large generated network, except the first, with only a router below them."""
     if network.sides is None or len(network.routers) <= MOST_ROUTERS:
         return []
     below: dict[str, int] = {}

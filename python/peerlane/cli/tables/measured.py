@@ -41,7 +41,7 @@ def beside(outcome: Beside) -> RenderableType:
 
 
 def named(metric: str, settings: Mapping[str, Setting]) -> str:
-    """The metric of a point in words, and its settings."""
+    """The metric of a point in words, with its settings."""
     short = {key.rpartition(".")[2]: value for key, value in settings.items()}
     said = told(short if len(short) == len(settings) else settings)
     return heading(metric).head + (f", {said}" if said else "")

@@ -1,4 +1,4 @@
-"""The table of a sweep over any keys: a row for each point, or a column where rows are too wide."""
+"""The table of a sweep of keys: a row for each point, or a column if rows are too wide."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from peerlane.varying.sweep import Sweep
 
 MOST_ROWS = 40
-"""Rows that are shown; a file or JSON has all."""
+"""The most rows that are shown; a file or JSON has all."""
 MOST_REASONS = 5
-"""Reasons of points that went wrong which are shown; a file or JSON has all."""
+"""The most reasons of failed points that are shown; a file or JSON has all."""
 
 
 MOST_ALIKE = 8
-"""Metrics that are alike are shown as the least, the median and the most, where there are more."""
+"""If more metrics are alike, only the least, the median and the most are shown."""
 _OF_MANY = ("least", "median", "most")
 _NUMBER = re.compile(r"\d+")
 _PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 _LEAST = 2
-"""Points that stand side by side at least, or else each has a row of any form."""
+"""The least number of points side by side; if fewer fit, each point has a row in another form."""
 
 
 def points(outcome: Sweep, *, each: bool = False) -> RenderableType:
-    """A row for each point: its keys, its metrics, and what went wrong; `each` folds no metrics.
+    """A row for each point with its keys, metrics and errors; `each` shows all alike metrics.
 
     Repeated points are one row, with the mean of each metric and its confidence interval.
     """
@@ -78,7 +78,7 @@ def why_fixed(*, is_random: bool) -> str:
 
 
 def _runs(outcome: Sweep, *, has_intervals: bool) -> str:
-    """What the runs of a point have to do with its numbers."""
+    """A note on the runs of a point: their confidence intervals, or why all are equal."""
     if has_intervals:
         return f"; {_PLUS_MINUS}: half of the 95 % confidence interval of the mean"
     if outcome.is_fixed:
@@ -96,7 +96,7 @@ def _title(outcome: Sweep) -> str:
 
 
 def _repeated(outcome: Sweep) -> list[Sequence[Mapping[str, object]]]:
-    """The rows of each point: one, or one for each seed of a repeated point."""
+    """The rows of each point: a single row, or a row for each seed of a repeated point."""
     rows = outcome.rows()
     return [rows[at : at + outcome.repeats] for at in range(0, len(rows), outcome.repeats)]
 
@@ -113,7 +113,7 @@ class _Cell:
 
 @dataclass(slots=True)
 class _Table:
-    """A row for each point where the terminal has room for it, else a column for each point."""
+    """A row for each point if the terminal is wide enough, otherwise a column for each point."""
 
     heads: list[str]
     rows: list[list[_Cell]]
@@ -134,7 +134,7 @@ class _Table:
         return sheet
 
     def _beside(self, width: int) -> Iterator[list[list[_Cell]]]:
-        """The points that stand side by side in each table."""
+        """The groups of points that stand side by side in one table."""
         own = max(map(cell_len, self.heads), default=0)
         found: list[list[_Cell]] = []
         used = own
@@ -149,7 +149,7 @@ class _Table:
             yield found
 
     def _exchanged(self, points_: Sequence[Sequence[_Cell]]) -> Sheet:
-        """A table with a column for each point, under the value of the first key."""
+        """A table with a column for each point, headed by the value of the first key."""
         sheet = Sheet(self.heads[0])
         sheet.numbers(*(row[0].text for row in points_))
         for number, head in enumerate(self.heads[1:], 1):
@@ -159,7 +159,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the sweep, or several alike ones, which are shown as three."""
+    """A column of the sweep, or several alike columns, which are shown as three."""
 
     names: list[str]
     words: Heading
@@ -172,7 +172,7 @@ class _Column:
         return [f"{self.head} {word}" for word in _OF_MANY]
 
     def cells(self, rows: Sequence[Mapping[str, object]]) -> list[str]:
-        """The cells of a point, from the rows of its runs."""
+        """The cells of a point, calculated from the rows of its runs."""
         if len(self.names) == 1:
             return [self._mean([row[self.names[0]] for row in rows])]
         values = [row[name] for name in self.names for row in rows]
@@ -196,7 +196,7 @@ def _is_number(value: object) -> bool:
 
 
 def _columns(outcome: Sweep, *, each: bool) -> Iterator[_Column]:
-    """The columns: keys and metrics; metrics that are alike where the first of them is."""
+    """The columns of keys and metrics; alike metrics stand at the place of the first of them."""
     words = headings((*outcome.keys, *outcome.metrics))
     forms = {name: _NUMBER.sub("*", name) for name in outcome.metrics}
     counted = Counter(forms.values())
@@ -213,7 +213,7 @@ def _columns(outcome: Sweep, *, each: bool) -> Iterator[_Column]:
 
 
 def _reasons(outcome: Sweep) -> Iterator[Text]:
-    """The reasons why points went wrong, the most frequent first."""
+    """The reasons of failed points, the most frequent first."""
     counted = Counter((point.status, point.error or "") for point in outcome.wrong)
     for (status, reason), count in counted.most_common(MOST_REASONS):
         points_ = "1 point" if count == 1 else f"{count:,} points"

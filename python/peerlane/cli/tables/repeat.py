@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 _SHOWN = re.compile(
     r"simulated_ns|(?!links|fibres).*(_per_second|\btime_ns|_ns\.(mean|p50|p99)|fairness|conflicts)"
 )
-"""The values that the table has; JSON has all."""
+"""The values that the table shows; JSON has all."""
 _NUMBER = re.compile(r"\d+(?=.*\.)")
-"""A number in the name of a flow, not that of a percentile, which is the last key."""
+"""A number in the name of a flow; a number in the last key, such as a percentile, does not
+match."""
 
 
 def repeated(outcome: Repeated) -> RenderableType:
-    """A row for each rate and latency; of many that differ in numbers of their names, three."""
+    """A row for each rate and latency, or three rows for many with numbers in their names."""
     rows = Sheet("value")
     rows.numbers("mean", "±", "% of mean", "least", "most")
     values = {path: value for path, value in outcome.values.items() if _SHOWN.fullmatch(path)}
@@ -63,7 +64,7 @@ def repeated(outcome: Repeated) -> RenderableType:
 
 
 def _folded(values: Mapping[str, Interval]) -> list[str]:
-    """The paths to show: of many that are alike, those with the least, median and most mean."""
+    """The paths to show; of many alike paths, the ones with least, median and most mean."""
     alike: dict[str, list[str]] = {}
     for path in values:
         alike.setdefault(_NUMBER.sub("*", path), []).append(path)

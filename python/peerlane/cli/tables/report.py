@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from peerlane.reproduction.tally import Count, Tally
 
 VISIBLE = 0.05
-"""Percent that are not shown as nothing."""
+"""A smaller percentage is not shown."""
 
 
 def report(outcome: Report, *, every: bool) -> RenderableType:
     """A system's rows, its calibration, and the verdict.
 
-    Rows with a published value come first; the others only where `every` row is wanted, or where
-    the source has no value at all.
+    Rows with a published value come first. Other rows follow only if `every` is set, or if the
+    source has no value at all.
     """
     published = [row for row in outcome.rows if row.expected.is_published]
     checks = [row for row in outcome.rows if row.expected.is_expected]
@@ -60,13 +60,13 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
 
 
 MOST_CHANGED = 30
-"""Rows that differ which are shown without --all."""
+"""The most changed rows that are shown without --all."""
 
 
 def comparison_of_reports(
     before: Sequence[Report], after: Sequence[Report], names: tuple[str, str], *, every: bool
 ) -> RenderableType:
-    """The rows whose simulated values differ, beside the published ones, largest change first."""
+    """The rows whose simulated values differ, with the published values, largest change first."""
     known = {(report.system, row.id): row for report in before for row in report.rows}
     pairs = [
         (f"{report.system} {row.id}" if len(after) > 1 else row.id, old, row)
@@ -118,7 +118,7 @@ def _style(row: Row) -> str:
 
 
 def summary(outcomes: Sequence[Report]) -> RenderableType:
-    """A line for each system, the rows that are not within their tolerance, and what to do next."""
+    """A line for each system, the rows outside their tolerance, and advice on further commands."""
     table = Sheet("system")
     table.add_column("what", "prose")
     table.numbers("figures within", "gaps", "checks within", "fitted", "predicted")
@@ -164,7 +164,7 @@ Where to look next:
 
 
 def error_of(row: Row) -> str:
-    """The error of a row in percent; a dash where the source has no value."""
+    """The error of a row in percent; a dash if the source has no value."""
     return "-" if row.error_percent is None else f"{row.error_percent:+.2f} %"
 
 
@@ -203,13 +203,13 @@ def _row(row: Row) -> list[str | Text]:
 
 
 def _change(row: Row) -> tuple[str, str]:
-    """The value of the unchanged scenario, and the way from it in percent."""
+    """The value in the unchanged scenario, and the change from it in percent."""
     percent = row.change_percent
     return number(row.unchanged), "-" if percent is None else f"{percent:+.2f} %"
 
 
 def _sensitivity(row: Row) -> str:
-    """The calibration parameter that moves the row most, and how far 10 % of it do."""
+    """The fitted parameter that moves the row most, and the change of the row by 10 % of it."""
     if not row.sensitivity:
         return ""
     name, percent = max(row.sensitivity.items(), key=lambda entry: abs(entry[1]))
@@ -217,7 +217,7 @@ def _sensitivity(row: Row) -> str:
 
 
 def _counts(tally: Tally) -> RenderableType:
-    """What the rows come to, by what they are held against."""
+    """The counts of figures, checks, gaps and unpublished rows."""
     table = Sheet("counted apart")
     table.numbers("rows", "within tolerance", "missed")
     figures = [(f"figures of the source, {kind}", one) for kind, one in tally.figures.items()]

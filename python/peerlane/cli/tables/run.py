@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from peerlane.results.workload import WorkloadResult
 
 MOST_FIBRES = 16
-"""A network with more has one line for all of them."""
+"""If a network has more fibres, all are shown in one line."""
 
 MOST_LINKS = 32
-"""Rows of links; where there are more, only the busiest are shown."""
+"""The most rows of links; if there are more links, only the busiest are shown."""
 
 BUSIEST = 16
 
 MOST_FLOWS = 64
-"""Rows of flows; where there are more, only the slowest are shown."""
+"""The most rows of flows; if there are more flows, only the slowest are shown."""
 
 SLOWEST = 16
 
@@ -86,11 +86,11 @@ def _head(result: RunResult) -> Text:
 
 
 def _flows(result: RunResult) -> Iterator[RenderableType]:
-    """The table of flows; of many, the slowest, and a line for all of them."""
+    """The table of flows; of many flows, only the slowest, and a line for all flows."""
     shown: Sequence[FlowResult] = result.flows
     if len(shown) > MOST_FLOWS:
         yield Text(f"{len(shown)} flows; the {SLOWEST} slowest are shown", "dim")
-        # Those without a rate, whose bytes have not arrived, come first.
+        # Flows without a rate, whose bytes have not arrived, come first.
         shown = sorted(shown, key=lambda flow: flow.bytes_per_second or 0.0)[:SLOWEST]
     yield _flow_table(result, shown)
     if len(shown) < len(result.flows):
@@ -117,7 +117,7 @@ def _flow_table(result: RunResult, shown: Sequence[FlowResult]) -> Sheet:
         cells = [*_flow(flow, steady=steady, known=known), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, Text(flow.state(lost=bool(result.errors)), style=STYLE[flow.intact]))
         for one in flow.directions:
-            # Its name says what it is, where the column of directions folds away.
+            # The name has the direction, because the column of directions may be left out.
             cells = [f"  {one.direction}s", "", "", *_rates(one, steady=steady, known=known)]
             flows.add_row(*cells, *[""] * called, "")
     return flows
@@ -144,7 +144,7 @@ def _rates(flow: FlowResult | DirectionResult, *, steady: bool, known: bool) -> 
 
 
 def _sheet(columns: Sequence[Column]) -> Sheet:
-    """A table with these columns, without rows."""
+    """An empty table with these columns."""
     table = Sheet(*(one.title for one in columns if one.unit == "name"))
     for column in columns:
         if column.unit != "name":
@@ -161,7 +161,7 @@ def _cells(columns: Sequence[Column], one: object) -> Iterator[str]:
 def _plain(
     rows: Sequence[LinkResult | FibreResult | IommuResult | InterruptResult | Expectation],
 ) -> Sheet:
-    """The table of some rows, with all columns of their kind."""
+    """The table of rows, with all columns of their kind."""
     table = _sheet(rows[0].COLUMNS)
     for one in rows:
         table.add_row(*_cells(one.COLUMNS, one))
@@ -169,7 +169,7 @@ def _plain(
 
 
 def _workloads(name: str, rows: Sequence[WorkloadResult], *, lost: bool) -> Sheet:
-    """The table of the workloads of a list; `lost` says whether the fabric has lost packets."""
+    """The table of one kind of workloads; `lost` is true if the fabric has lost packets."""
     columns = [
         Column(LISTS[name], attrgetter("id"), "name"),
         *(one for one in rows[0].COLUMNS if not one.optional or any(map(one.value, rows))),
@@ -195,7 +195,7 @@ def _busiest(links: Sequence[LinkResult]) -> list[LinkResult]:
 
 
 def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableType]:
-    """A row for each direction, or for the network where it has many fibres."""
+    """A row for each direction of a fibre, or one row for a network with many fibres."""
     home = {router: network.name for network in fabric.networks for router in network.routers}
     by_network: dict[str, list[FibreResult]] = {}
     for fibre in fibres:
@@ -228,7 +228,7 @@ def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableT
 
 
 def _missing(result: RunResult) -> Iterator[RenderableType]:
-    """The ranges of flows that are known to be lost."""
+    """The ranges of bytes of flows that were lost."""
     found = [flow for flow in result.flows if flow.missing]
     for flow in found:
         shown = [f"{size(length)} at {at:#x}" for at, length in flow.missing[:MOST_MISSING]]

@@ -1,4 +1,4 @@
-"""Tables of `peerlane bench shapes`: what each shape takes, and what has changed."""
+"""The tables of `peerlane bench shapes`: the cost of each shape, and the changes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _WORSE = {"time": "slower"}
 _BETTER = {"time": "faster"}
-"""The words for changes of quantities; other quantities are more or less."""
+"""The words for a decrease of a quantity; for other quantities the words are more or less."""
 
 
 def shapes_table(found: Sequence[Measured]) -> Sheet:
@@ -48,7 +48,7 @@ def shapes_table(found: Sequence[Measured]) -> Sheet:
 
 
 def changes_table(changes: Sequence[Change]) -> Sheet:
-    """Each quantity before and now, and a word where they differ by more than noise."""
+    """Each quantity in both measurements, and a word if they differ by more than noise."""
     table = Sheet("shape", "quantity")
     table.numbers("before", "now", "ratio")
     table.add_column("change")

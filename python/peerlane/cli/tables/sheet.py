@@ -1,9 +1,9 @@
-"""A table that fits its terminal: names are whole, and the columns of least weight fold away.
+"""A table that fits its terminal: names are whole, and less important columns are left out.
 
-A terminal of 80 columns holds most tables only in part. A sheet takes the first of these forms that
-fits: headings on one line, headings with a word on each line, prose below its row, fewer columns,
-names on a line above their values, each value after its heading. A note says which columns it
-leaves out.
+Most tables are wider than a terminal of 80 columns. A sheet is printed in the first of these forms
+that fits: headings on one line, headings with a word on each line, prose below its row, fewer
+columns, names on a line above their values, each value after its heading. A note names the columns
+that are left out.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
 
 GAP = 2
-"""Spaces between two columns."""
+"""The spaces between two columns."""
 
 INDENT = 4
-"""Spaces before what stands below the first line of a row."""
+"""The spaces before the lines of a row below its first line."""
 
 LEAST_PROSE = 30
-"""Columns of a terminal in which prose can be read beside other columns."""
+"""The least width of a column of prose that is readable beside other columns."""
 
 Kind = Literal["name", "value", "number", "prose"]
 
 _WORD = re.compile(r"[^ ._]*[ ._]|[^ ._]+")
-"""A part of a heading that stands on a line: the keys of a sweep are long paths."""
+"""A part of a heading that is not broken; headings of sweeps are long paths of keys."""
 
 _VALUES = ("value", "number")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by its heading: numbers are on the right, prose alone may be on several lines."""
+    """A column with its heading: numbers are on the right; only prose may have several lines."""
 
     heading: str
     kind: Kind
@@ -52,9 +52,9 @@ class Sheet:
     """A table without rows; its first columns are names.
 
     Args:
-        names: Their headings.
-        title: A line above the table.
-        advice: Where to find what a narrow terminal leaves out.
+        names: The headings of the columns of names.
+        title: The line above the table.
+        advice: The advice on how to see the columns that are left out.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Sheet:
             self.add_column(heading, "number")
 
     def fold(self, *headings: str) -> None:
-        """Gives the columns that a narrow terminal may leave out, columns of least weight first."""
+        """Names columns that a narrow terminal may leave out, the least important first."""
         headings = tuple(map(printable, headings))
         known = [column.heading for column in self.columns]
         self._folds += [heading for heading in headings if heading in known]
@@ -116,7 +116,7 @@ class Sheet:
         yield Text("")
 
     def _fitting(self, width: int) -> _Form:
-        """The first form that is not wider than the terminal, or the narrowest."""
+        """The first form that fits into the terminal, or else the narrowest form."""
         form = _Form(width)
         for form in self._forms(width):
             if _needed(self.columns, self._widest, form) <= width:
@@ -140,7 +140,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How a table is laid out in a terminal of `width` columns."""
+    """The layout of a table in a terminal of `width` columns."""
 
     width: int
     headings: Literal["plain", "stacked"] = "plain"
@@ -155,7 +155,7 @@ class _Form:
         return [Text(word.rstrip(), style="bold") for word in words or [""]]
 
     def is_aligned(self, column: Column) -> bool:
-        """Whether the cells of a column stand below each other."""
+        """Whether the cells of a column are aligned below each other."""
         if column.heading in self.left_out or self.values == "listed":
             return False
         if column.kind == "name":
@@ -177,7 +177,7 @@ def _least(column: Column, widest: int, form: _Form) -> int:
 
 
 def _natural(column: Column, widest: int, form: _Form) -> int:
-    """The width of a column that is not cut, by that of its widest cell."""
+    """The width of a column with whole cells, from the width of its widest cell."""
     return max(widest, *(line.cell_len for line in form.heading(column)))
 
 
@@ -220,7 +220,7 @@ class _Layout:
             yield self._joined([Text(self._columns[n].heading, style="bold") for n in self._above])
         headings = [self._form.heading(self._columns[number]) for number in self._aligned]
         tallest = max(map(len, headings), default=0)
-        # The last words of all headings are on one line.
+        # The last lines of all headings are on the same line.
         bottom = [[Text("")] * (tallest - len(lines)) + lines for lines in headings]
         above = list(self._beside(bottom))
         rows = [line for cells in self._rows for line in self._row(cells)]
@@ -268,7 +268,7 @@ class _Layout:
         return Text(" " * GAP).join(cells)
 
     def _widen_prose(self) -> None:
-        """Gives prose the width that is left, each column as much as it can use."""
+        """Widens columns of prose by the width that is left, each as far as its cells need."""
         wrapping = [n for n in self._aligned if _wraps(self._columns[n], self._form)]
         gaps = GAP * max(len(self._aligned) - 1, 0)
         left = self._form.width - gaps - sum(self._widths.values())
@@ -281,7 +281,7 @@ class _Layout:
 
 
 def _printable(cell: str | Text, kind: Kind) -> Text:
-    """A cell without characters that would change its width; a name is on one line."""
+    """A cell without characters that would change its width; a name is on a single line."""
     keep = "" if kind == "name" else "\n"
     if isinstance(cell, str):
         return Text(printable(cell, keep))
@@ -289,14 +289,14 @@ def _printable(cell: str | Text, kind: Kind) -> Text:
 
 
 def _wrapped(text: Text, form: _Form, console: Console, indent: int = 0) -> Iterator[Text]:
-    """Text on as many lines as it needs; a word is cut only if no line can hold it."""
+    """Text on as many lines as needed; a word is broken only if it is longer than a line."""
     for line in text.wrap(console, max(form.width - indent, 1)):
         line.rstrip()
         yield Text.assemble(" " * indent, line)
 
 
 def _whole(line: Text) -> Text:
-    """A line that the console does not break."""
+    """A line that the console must not break."""
     line.no_wrap = True
     line.overflow = "ignore"
     return line

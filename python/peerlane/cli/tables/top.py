@@ -1,4 +1,4 @@
-"""The screen of `peerlane top`: what flows and links did between two looks at a simulation."""
+"""The screen of `peerlane top`: the activity of flows and links between two readings."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 Wire = TypeVar("Wire")
 
 BAR = 10
-"""Signs of a bar that is full."""
+"""The characters of a full bar."""
 
 WIDEN = "widen the terminal"
 
 HEAD = 5
-"""Lines of a table that are not rows: headings on two lines, a rule, a note, an empty line."""
+"""The lines of a table other than rows: heading of two lines, rule, note, empty line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +42,19 @@ class Look:
 
     @classmethod
     def at(cls, simulation: Simulation, share: float = 0.0, *, over: bool = False) -> Look:
-        """The counters now, when a `share` of the run is done, or all of it."""
+        """Reads the counters, when a `share` of the run is done, or, with `over`, all of it."""
         return cls(simulation.result(), simulation.wires(), share, over)
 
     @property
     def ns(self) -> float:
-        """Simulated time."""
+        """The simulated time."""
         return self.result.simulated_ns
 
 
 def frame(name: str, looks: tuple[Look, Look, Look], height: int) -> RenderableType:
-    """The first look, the last one, and what happened until the one of now, in a screen's lines.
+    """The screen, from the first reading, the previous one and the present one.
+
+    After the end of the run, the tables have the activity of the whole run.
 
     When the run has ended, what happened in all of it.
     """
@@ -73,7 +75,7 @@ def frame(name: str, looks: tuple[Look, Look, Look], height: int) -> RenderableT
 
 
 def _shared(rows: int, wanted: list[int]) -> list[int]:
-    """Rows of a screen for tables that want so many: as many for each, and at least one."""
+    """Divides rows among tables that want some: equally, but at least one row for each."""
     given = [1] * len(wanted)
     while sum(given) < rows and (less := [n for n, most in enumerate(wanted) if given[n] < most]):
         given[min(less, key=given.__getitem__)] += 1
@@ -156,7 +158,7 @@ def _work(before: Look, now: Look, most: int) -> Sheet:
 
 
 def _done(result: RunResult) -> list[tuple[str, WorkloadResult, int]]:
-    """Kind, result and amount of what is neither flow nor traffic: a number, or bytes."""
+    """The kind, result and amount of workloads other than flows and traffic: a number, or bytes."""
     return [
         (LISTS[name], one, getattr(one, one.DONE))
         for name, rows in result.workloads.items()
@@ -193,7 +195,7 @@ def _fibres(before: Look, now: Look, most: int) -> Sheet:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """What one direction carried between two looks; shares are 0 to 1."""
+    """The traffic of one direction between two readings; shares are 0 to 1."""
 
     used: float
     payload_per_second: float | None
@@ -214,7 +216,7 @@ class _Moved:
 
 
 def _moved(old: LinkWire | FibreWire, new: LinkWire | FibreWire, span_ns: float) -> _Moved:
-    """The difference of the counters over some simulated time."""
+    """The difference of the counters, and the rates over the simulated time between them."""
     share = 1 / span_ns if span_ns > 0 else 0.0
     return _Moved(
         used=(new.busy_ns - old.busy_ns) * share,
@@ -225,12 +227,12 @@ def _moved(old: LinkWire | FibreWire, new: LinkWire | FibreWire, span_ns: float)
 
 
 def _busiest(rows: list[tuple[_Moved, Wire]], most: int) -> list[tuple[_Moved, Wire]]:
-    """All rows in their order, or so many of the busiest."""
+    """All rows in their order, or only the busiest if there are more than `most`."""
     if len(rows) <= most:
         return rows
     return sorted(rows, key=lambda row: -row[0].used)[:most]
 
 
 def _rate(amount: int, span_ns: float) -> float | None:
-    """Bytes a second; none where no time has passed."""
+    """Bytes a second; `None` if no time has passed."""
     return amount / span_ns * 1e9 if span_ns > 0 else None
