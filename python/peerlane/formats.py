@@ -1,4 +1,4 @@
-"""Numbers as people read them: four significant digits, and the unit that suits them."""
+"""Numbers in a form that is easy to read: four significant digits, with a suitable unit."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Units = tuple[tuple[str, float], ...]
-"""Units from the largest to the smallest, and what each is in the unit of the value."""
+"""Units from the largest to the smallest, each with its size in the unit of the value."""
 
 TIMES: Units = (("s", 1e9), ("ms", 1e6), ("us", 1e3), ("ns", 1.0))
 SIZES: Units = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1))
 RATES: Units = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3), ("B/s", 1.0))
 NONE = "-"
-"""The absence of a value."""
+"""The text for a value that does not exist."""
 
 _MANY = 1000
-"""Numbers from here on have one decimal place."""
+"""Numbers from 1000 on have one decimal place."""
 
 
 def scaled(value: float, units: Units, digits: int = 4) -> str:
-    """A value in the largest unit that is not above it."""
+    """A value in the largest unit in which it is at least 1."""
     unit, scale = next((one for one in units if abs(value) >= one[1]), units[-1])
     return f"{value / scale:.{digits}g} {unit}"
 
 
 def number(value: float | None) -> str:
-    """Four significant digits, or all of an integer part that has more."""
+    """A number with four significant digits; from 1000 on, all digits and one decimal place."""
     if value is None:
         return NONE
     if value == int(value):
@@ -37,7 +37,7 @@ def number(value: float | None) -> str:
 
 
 def amount(value: float | None) -> str:
-    """A number of things in four digits: 1.469 M for 1468875.7."""
+    """A count with four digits: 1.469 M for 1468875.7."""
     if value is None:
         return NONE
     for unit, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
@@ -47,7 +47,7 @@ def amount(value: float | None) -> str:
 
 
 def duration(ns: float | None) -> str:
-    """A time."""
+    """A time in a suitable unit."""
     return NONE if ns is None else scaled(ns, TIMES)
 
 
@@ -64,12 +64,12 @@ def gigabytes(rate: float | None) -> str:
 
 
 def percent(share: float) -> str:
-    """A part of a whole."""
+    """A share in percent."""
     return f"{100 * share:.1f} %"
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things, such as "1 switch" or "64 devices"."""
+    """A count with its noun, such as "1 switch" or "64 devices"."""
     plural = f"{noun}es" if noun.endswith("ch") else f"{noun}s"
     return f"{count} {noun if count == 1 else plural}"
 
@@ -83,7 +83,7 @@ def named_sockets(sockets: Sequence[int]) -> str:
 
 
 def shortened(items: Sequence[str], most: int) -> list[str]:
-    """The first items of many, and how many more there are."""
+    """The first items of many, and the number of the others."""
     more = len(items) - most
     return list(items) if more <= 0 else [*items[:most], f"and {more} more"]
 
@@ -95,7 +95,7 @@ _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
 
 def clipped(message: str) -> str:
-    """A message in which of each very long word only the beginning and the end are shown."""
+    """Shortens each very long word of a message to its beginning and its end."""
 
     def short(found: re.Match[str]) -> str:
         word = found[0]
@@ -105,7 +105,7 @@ def clipped(message: str) -> str:
 
 
 def wall_time(seconds: float) -> str:
-    """A time of this machine, in its two largest units."""
+    """A real time, in its two largest units."""
     whole = max(round(seconds), 0)
     hours, minutes = whole // 3600, whole // 60 % 60
     if hours:

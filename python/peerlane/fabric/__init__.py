@@ -1,1 +1,1 @@
-"""A fabric: built in code, written as a scenario, enumerated, and simulated."""
+"""Fabrics: built in code, written as scenarios, enumerated and simulated."""

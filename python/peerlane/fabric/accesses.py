@@ -1,4 +1,4 @@
-"""The accesses of hosts and devices that programs outside have begun in a simulation."""
+"""The accesses of hosts and devices that programs outside the simulation have begun."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Accesses:
-    """The accesses in flight in a simulation, which it owns: nothing here keeps it alive.
+    """The accesses in flight in a simulation, without a reference to its Python object.
 
     Args:
         core: The simulation in the core.
@@ -43,10 +43,10 @@ class Accesses:
         return access
 
     def collect(self) -> None:
-        """Gives the accesses that have ended their outcomes."""
+        """Sets the outcomes of accesses that have ended."""
         for number, time_ns, data, error in _core.take_outcomes(self._core):
             failed = None if error is None else RequestError(*str(error).split(": ", 1))
-            # The core gives the bytes of a write back.
+            # The core also returns the bytes of a write.
             value = b"" if number in self._writes else data
             self._writes.discard(number)
             self._in_flight.pop(number).end(time_ns, value, failed)

@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 def expected(
     rows: Iterable[Row], planned: RunResult, where: Callable[[int], str]
 ) -> Iterator[Expectation]:
-    """The expectations of a scenario, which are not met yet.
+    """The expectations of a scenario before its run.
 
     Args:
-        rows: The expectations as the simulator has read them.
-        planned: The result before the run.
+        rows: The expectations that the simulator has read.
+        planned: The result before the run, which has the paths of all numbers.
         where: The beginning of messages about a line.
 
     Raises:
-        ScenarioError: Results of the scenario have no such number, or a bound has another unit.
+        ScenarioError: An expectation names a number that results of the scenario do not have, or a
+            bound has another unit.
     """
     document = planned.to_json()
     for row in rows:
@@ -43,10 +44,10 @@ def expected(
 
 
 def _expected(row: Row, document: dict[str, Any]) -> Expectation:
-    """An expectation, by the result before the run as JSON.
+    """Checks an expectation against the result before the run, which is given as JSON.
 
     Raises:
-        ValueError: There is no such number, or a bound has another unit.
+        ValueError: The number does not exist, or a bound has another unit.
     """
     id_, metric, at_least, at_most, _ = row
     if not {"number", "integer"} & check(document, _schema(), metric):
@@ -83,7 +84,7 @@ def _bound(metric: str, bound: str | None) -> float | None:
     """A bound as a number in the unit of its metric.
 
     Raises:
-        ValueError: It has another unit.
+        ValueError: The bound has another unit.
     """
     unit = base_unit(metric)
     if bound is None:

@@ -9,25 +9,25 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Parts = tuple[list[str], list[str], str | None, list[str], str | None]
-"""A filter as the core takes it."""
+"""A filter in the form of the core."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """What a capture keeps of all that takes a wire and arrives: what matches each given part.
+    """The filter of a capture, which keeps packets and arrivals that match every given part.
 
     Args:
         at: Links, fibres and cables, as results name them, such as "h0-s0".
         kind: Kinds of TLPs, DLLPs and ordered sets as in the trace, such as "MWr" or "UpdateFC", or
             a group of them: "tlp", "dllp", "ordered_set", "frame", "block".
         address: First and last byte of a range of addresses, such as "0x80000000-0x80000fff", or
-            two numbers. A packet matches if it names a byte within, and a completion if its
-            request does. What has no address does not.
-        flow: Flows and other workloads. What belongs to none does not meet it.
+            two numbers. A packet matches if it names a byte within, and a completion if its request
+            does. Packets without an address do not match.
+        flow: Flows and other workloads. Packets of no workload do not match.
         window: Beginning and end, such as "10us..20us", "10us.." or "..20us", in time from the
-            beginning of the run, as `ns` in the trace. The end is outside.
+            beginning of the run, as `ns` in the trace. The end is excluded.
 
-    An arrival matches if its packet matched when it left, but a `window` looks at its own time.
+    An arrival matches if its packet matched when it left, but for a `window` its own time counts.
     """
 
     at: Sequence[str] = ()
@@ -52,7 +52,7 @@ class Filter:
         return astuple(self) != tuple(part.default for part in fields(self))
 
     def parts(self) -> Parts:
-        """The filter as the core takes it."""
+        """The filter in the form of the core."""
         address = self.address
         if isinstance(address, tuple):
             first, last = address

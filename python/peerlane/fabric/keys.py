@@ -1,4 +1,4 @@
-"""The keys of scenarios, by which a misspelt setting is refused in the call that has it."""
+"""The keys of scenarios, by which a call refuses a misspelt setting at once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def check_name(name: object) -> None:
     """Refuses the name of a node that is not a string.
 
     Raises:
-        TypeError: It is not.
+        TypeError: The name is not a string.
     """
     if not isinstance(name, str):
         raise TypeError(f"{name!r} is not the name of a node; write a string")
@@ -25,10 +25,11 @@ def check_name(name: object) -> None:
 def check_keys(kind: str, settings: Iterable[str]) -> None:
     """Refuses settings that no section of any scenario has.
 
-    The simulator knows which of the others belong to a `kind` of section, such as "devices".
+    Whether a known key belongs to a `kind` of section, such as "devices", is checked by the
+    simulator.
 
     Raises:
-        ScenarioError: There is one; the message has the nearest key of this kind.
+        ScenarioError: A setting is unknown; the message has the nearest key of this kind.
     """
     places = _sections(tuple(all_models()))
     for key in settings:
@@ -41,13 +42,13 @@ def check_keys(kind: str, settings: Iterable[str]) -> None:
 
 
 def kind_of(section: str, key: str) -> str | None:
-    """The kind of a key of a section, such as "size" or "time"; nothing for an unknown key."""
+    """The kind of a key of a section, such as "size" or "time"; `None` for an unknown key."""
     found = _kinds(tuple(all_models()))
     return found.get((section, key)) or found.get(("upstream", key))
 
 
 def is_of_link(key: str) -> bool:
-    """Whether a key of a switch or device is one of its link to the node above."""
+    """Whether a key of a switch or device belongs to its link to the node above."""
     where = _sections(tuple(all_models())).get(key, set())
     return "upstream" in where and not where & {"switches", "devices"}
 
@@ -64,7 +65,7 @@ def _sections(models: tuple[_core.DeviceModel, ...]) -> dict[str, set[str]]:
 
 @lru_cache(maxsize=8)
 def _kinds(models: tuple[_core.DeviceModel, ...]) -> dict[tuple[str, str], str]:
-    """The kind of every key of every section; no section has two of one name."""
+    """The kind of every key of every section; the keys of a section have different names."""
     del models  # of the catalogue
     rows = catalogue()["parameters"]
     return {(section, row["key"]): row["kind"] for row in rows for section in row["sections"]}

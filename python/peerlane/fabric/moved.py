@@ -1,4 +1,4 @@
-"""Methods of `Simulation` that are methods of its nodes now, by their former names."""
+"""Former methods of `Simulation`, which are methods of its nodes, by their former names."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ read write begin_read begin_write memory fill allocate free config_read config_w
 window vector
 """
 MOVED = {"host_thread": "thread"} | {name: name for name in _SAME.split()}
-"""The former names, and the names of the methods of a node."""
+"""The former names, and the names of the methods of nodes."""
 
 
 class Nodes(Protocol):
-    """The part of `peerlane.Simulation` that has its nodes."""
+    """The part of `peerlane.Simulation` that returns nodes."""
 
     def node(self, name: str) -> SimulatedNode:
         """The node of this name."""
@@ -29,10 +29,10 @@ def moved(nodes: Nodes, name: str) -> Callable[..., Any]:
     """A method by its former name, whose first argument is the name of a node.
 
     Warns:
-        DeprecationWarning: It is one.
+        DeprecationWarning: The name is a former name.
 
     Raises:
-        AttributeError: There is no such method.
+        AttributeError: The name is no former name of a method.
     """
     if name not in MOVED:
         message = f"a Simulation has no attribute {name!r}"

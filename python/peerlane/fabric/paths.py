@@ -14,7 +14,7 @@ def read_setting(text: str) -> tuple[str, Setting]:
     """Splits `PATH=VALUE`.
 
     Raises:
-        ValueError: There is no `=`, or no value after it.
+        ValueError: The text has no `=`, or no value after the `=`.
     """
     path, equals, value = text.partition("=")
     if not equals or not path.strip():

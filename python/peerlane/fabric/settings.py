@@ -1,4 +1,4 @@
-"""The values of parameters, as calls give them and as a scenario has them."""
+"""The values of parameters, in the forms of calls and of scenarios."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Rate = str | float | None
 Count = int | str | None
 """A whole number; in a repeated table also an expression, such as "{i + 1}"."""
 Ratio = float | str | None
-"""A number without a unit; a text as for `Count`."""
+"""A number without a unit; a text may be an expression, as for `Count`."""
 Text = str | int | None
 Flag = bool | None
 
 
 def rate(load: Setting) -> str:
-    """A load as the scenario has it: a number is in bytes a second."""
+    """A load in the form of a scenario: a number is in bytes a second."""
     if isinstance(load, str):
         return load
     if load is None or isinstance(load, bool) or not isfinite(load):
@@ -56,7 +56,7 @@ def with_unit(section: str, key: str, value: Any) -> Any:  # noqa: ANN401 - as i
 
 
 def size(count: int) -> str:
-    """A number of bytes as the scenario has it, exactly, in the largest unit that divides it."""
+    """A number of bytes in the form of a scenario, exactly, in the largest unit that divides it."""
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= scale and count % scale == 0:
             return f"{count // scale} {unit}"

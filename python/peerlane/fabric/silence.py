@@ -1,4 +1,4 @@
-"""Why no event comes from devices: the interrupts that they sent, and what their engines do."""
+"""Reasons why devices cause no event: the interrupts that they sent, and their engines."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_DEVICES = 8
 
 
 class Fabric(Protocol):
-    """The part of `peerlane.Simulation` that is read."""
+    """The part of `peerlane.Simulation` that this module reads."""
 
     def tree(self) -> Tree:
         """The fabric as enumeration left it."""
@@ -32,7 +32,7 @@ class Fabric(Protocol):
 def silence(
     fabric: Fabric, devices: Mapping[str, Device], host: str, message: int | None
 ) -> Iterator[str]:
-    """Lines about the devices from which a program of `host` waits for an event in vain.
+    """Lines about devices that do not cause the event for which a program of `host` waits.
 
     Args:
         fabric: The simulation.

@@ -1,4 +1,4 @@
-"""A host or a device of a simulation, on behalf of which a program outside acts."""
+"""A host or a device of a simulation, for which a program outside can act."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class SimulatedNode:
         self._core.fill(self.name, address, data)
 
     def allocate(self, size: int, alignment: int = 4096) -> int:
-        """The address of `size` bytes of the memory of a host that nobody else uses.
+        """Allocates `size` bytes of the memory of a host; returns their address.
 
         Raises:
             ValueError: The host has no `size` contiguous bytes left.
@@ -82,10 +82,11 @@ class SimulatedNode:
         return self._core.allocate(self.name, size, alignment)
 
     def free(self, address: int, size: int) -> None:
-        """Frees the `size` bytes of a host that were allocated at `address`, together and once.
+        """Frees the `size` bytes of a host that were allocated at `address` in one call.
 
         Raises:
-            ValueError: They are not allocated, or more or fewer bytes are.
+            ValueError: The bytes are not allocated, or more or fewer bytes were allocated at
+                `address`.
         """
         self._core.free(self.name, address, size)
 
@@ -93,30 +94,30 @@ class SimulatedNode:
         """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".
 
         The processor of the host sends a configuration request, and time passes until its
-        completion is back. If nobody answers, the value is all ones.
+        completion is back. If no function answers, the value is all ones.
 
         Raises:
-            ValueError: `function` or `offset` name no register.
+            ValueError: The `function`, the `offset` or the `size` is of no register.
         """
         return self._core.config_read(self.name, function, offset, size)
 
     def config_write(self, function: str, offset: int, value: int, *, size: int = 4) -> None:
-        """Writes `size` bytes of a configuration space, as `config_read` reads them."""
+        """Writes `size` bytes of a configuration space; the arguments are as for `config_read`."""
         self._core.config_write(self.name, function, offset, value, size)
 
     def interrupts(self) -> dict[int, int]:
-        """The interrupts that reached a host and that no driver of the scenario waits for.
+        """The interrupts that reached a host and for which no driver of the scenario waits.
 
         Each entry is the data of the message, as in the MSI capability of its function, and the
-        number of times that it came since the last call.
+        number of times that the message arrived since the last call.
         """
         return self._core.interrupts(self.name)
 
     def window(self, to: str) -> int:
         """The address at which a host sees the addresses of another host, or of an I/O port.
 
-        A store of the host to `window(to) + address` is a store to `address` of `to`, which may be
-        the host itself.
+        A store of the host to `window(to) + address` is a store to `address` of the node `to`. This
+        node may be the host itself.
 
         Raises:
             ValueError: No network interface controllers (`nic`) of both share a controller.
@@ -124,21 +125,22 @@ class SimulatedNode:
         return self._core.window(self.name, to)
 
     def thread(self) -> HostThread:
-        """A new thread of a host, driven from outside.
+        """Creates a thread of a host, which a program outside controls.
 
-        There may be more threads than cores: a thread has one only while it loads, stores or works.
+        A host can have more threads than cores: a thread has a core only while it loads, stores or
+        works.
         """
         return HostThread(self._simulation, self.name, _core.HostThread(self._core, self.name))
 
     def vector(self, number: int, function: int = 0) -> Vector:
-        """Where an MSI-X vector of a device is, for software of one's own that masks it.
+        """The place of an MSI-X vector of a device, for software that masks the vector.
 
         Args:
             number: The vector, from 0, of a device with `msix_vectors`.
             function: The function; 0 is the physical one, and virtual functions follow.
 
         Raises:
-            ValueError: There is no such function or vector.
+            ValueError: The function or the vector does not exist.
         """
         try:
             return Vector(*self._core.vector(self.name, index(number), index(function)))

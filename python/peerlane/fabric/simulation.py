@@ -1,4 +1,4 @@
-"""A simulation that can be run to its end or driven from outside, access by access."""
+"""A simulation that runs to its end, or that a program drives from outside, access by access."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def already_warned(about: str = "") -> Iterator[None]:
 
 
 class Simulation:
-    """One fabric, its workload, and the present moment in simulated time.
+    """One fabric, its workload, and the current simulated time.
 
     Args:
-        text: The scenario: TOML, or a text that was parsed, with keys that may be set otherwise.
-        source: What to call a TOML text in messages, usually its file name.
-        seed: Replaces the scenario's own seed.
-        settings: The keys that were set otherwise than in the text, as messages show them.
+        text: The scenario: TOML, or a parsed scenario, some of whose keys may have been changed.
+        source: The name of a TOML text in messages, usually its file name.
+        seed: The seed, which replaces the scenario's own seed.
+        settings: The keys that were changed, in the form for messages.
         models: Device models that the scenario names, by their names: a class derived from
-            `Device`, an object that is the only device, a `Library`, or a file.
+            `Device`, an object, which is then the only device of the model, a `Library`, or a file.
 
     Raises:
         ScenarioError: The scenario cannot be built.
@@ -114,7 +114,7 @@ class Simulation:
                 warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
     def _attach(self, models: Mapping[str, Source]) -> None:
-        """Connects the devices that are programs outside with this simulation."""
+        """Connects the devices that are programs outside the simulation."""
         outside = {name: one for name, one in models.items() if isinstance(one, OutsideDevice)}
         for one in models.values():
             if isinstance(one, type) and issubclass(one, OutsideDevice):
@@ -143,22 +143,22 @@ class Simulation:
         seed: int | None = None,
         models: Mapping[str, Source] | None = None,
     ) -> Simulation:
-        """Reads the scenario file at `path`; `seed` and `models` as for `Simulation`.
+        """Opens the scenario file at `path`; `seed` and `models` are as for `Simulation`.
 
         Raises:
             OSError: The file cannot be read.
-            ScenarioError: It is not a scenario.
+            ScenarioError: The file is not a scenario.
         """
         return cls(read_scenario(path), source=str(path), seed=seed, models=models)
 
     @property
     def core(self) -> _core.Simulation:
-        """The simulation in the core, for the modules of Peerlane that drive it themselves."""
+        """The simulation in the core, for modules of Peerlane that use it directly."""
         return self._core
 
     @property
     def scenario_digest(self) -> str:
-        """SHA-256 of the scenario's text, in hexadecimal after `sha256` and a colon."""
+        """SHA-256 of the scenario's text, in hexadecimal, after the prefix `sha256:`."""
         return digest_of(self.text)
 
     @property
@@ -192,9 +192,9 @@ class Simulation:
     def capture(
         self, form: Capture, path: str | PathLike[str], *, only: Filter = EVERYTHING
     ) -> None:
-        """Writes what takes a wire from now on and passes `only` to the file at `path`.
+        """Captures the packets on wires that match `only` from now on, to the file at `path`.
 
-        The capture goes on from run to run, and is in the file after each.
+        The capture continues over several runs; after each run the file has all of it.
 
         Args:
             form: The form of the file. "trace" is a JSON object a line, for every TLP, DLLP,
@@ -207,7 +207,8 @@ class Simulation:
 
         Raises:
             OSError: The file cannot be written.
-            ValueError: There is no such form, link, kind or flow, or no such range or window.
+            ValueError: The form, or a link, kind, flow, range or window of the filter does not
+                exist.
         """
         if form not in get_args(Capture):
             right = f"write {', '.join(get_args(Capture))}"
@@ -219,9 +220,9 @@ class Simulation:
 
         The interval is a text such as "10 us", or a number of nanoseconds.
 
-        The `series` of the result has them. If they become too many for 6 MiB, every second
-        one is dropped and the interval doubled, as `interval_ns` of the series says. Samples change
-        nothing of what is simulated.
+        The `series` of the result has the samples. If they need more than 6 MiB, every second
+        sample is dropped and the interval is doubled; `interval_ns` of the series has the final
+        interval. Samples do not change the simulation.
 
         Raises:
             ValueError: `every` is not a time, or shorter than 1 ps.
@@ -233,7 +234,7 @@ class Simulation:
 
         A cache that may write a line must hold it alone; caches that may read a line must have the
         same bytes, and the bytes of memory if no cache has written them. A violation is among the
-        `failures` of the result. Slow: each check goes through every line of every cache.
+        `failures` of the result. Each check reads every line of every cache, and is slow.
 
         Raises:
             ValueError: No host is coherent.
@@ -241,7 +242,7 @@ class Simulation:
         self._core.watch_coherence(every)
 
     def watch_waits(self) -> None:
-        """Finds out from now on what flows wait for: `RunResult.waits`, `RunResult.explain`."""
+        """Records what flows wait for from now on: `RunResult.waits`, `RunResult.explain`."""
         self._core.watch_waits()
 
     def run(
@@ -250,21 +251,21 @@ class Simulation:
         *,
         threads: int | Literal["auto"] | None = None,
     ) -> RunResult:
-        """Runs until nothing is left to happen; calls `progress` with the share done, 0 to 1.
+        """Runs until no event is left; calls `progress` with the share done, 0 to 1.
 
-        With device models of one's own the run goes on after the workloads until nothing is left
-        to happen, or until no packet was made for 1 ms.
+        With user-written device models the run continues after the workloads until no event is
+        left, or until no packet was created for 1 ms.
 
         Args:
-            progress: Called from time to time with the share done.
+            progress: A function that is called from time to time with the share done.
             threads: The number of threads; one, if absent; with "auto", as many as there are
                 processors, eight at most, if the plan shows that this saves time. The results are
-                the same as on one thread. A run that cannot be divided into so many regions, or is
-                very short, has fewer: `fewer_threads` has the reason. What an access or a program
-                causes after a run on several threads is handled on one.
+                the same as on one thread. A run that cannot be divided into this number of regions,
+                or is very short, has fewer threads: `fewer_threads` has the reason. After a run on
+                several threads, events of accesses and programs are handled on one thread.
 
         Raises:
-            ModelError: A device model of one's own has failed, which ends the run.
+            ModelError: A user-written device model has failed, which ends the run.
             TypeError: `threads` is not a whole number, or "auto".
             ValueError: `threads` is less than 1.
         """
@@ -273,7 +274,7 @@ class Simulation:
 
     @property
     def fewer_threads(self) -> str | None:
-        """The threads of a run that had fewer than wished for, and the reason."""
+        """The number of threads of a run that had fewer than requested, and the reason."""
         count, why, shared = self._core.threads()
         if why is None and count > 1 and not shared:
             count, why = 1, "it was too short, or its workloads do not show how long they go on"
@@ -282,42 +283,42 @@ class Simulation:
     def run_while(self, goes_on: Callable[[float], object]) -> bool:
         """Runs as `run` does while `goes_on`, called with the share done, returns true.
 
-        The next call goes on from there. Returns whether nothing is left to happen.
+        The next call continues from the same time. Returns whether no event is left.
         """
         return self._core.run_while(goes_on)
 
     def run_until(self, time: float | str) -> bool:
-        """Runs to a time in nanoseconds, or as a text; false when nothing is left to happen."""
+        """Runs to a time in nanoseconds or as a text; returns false when no event is left."""
         return self._core.run_until(nanoseconds(time))
 
     def step(self) -> bool:
-        """Runs one event; false if there is none."""
+        """Runs one event; returns false if there is none."""
         return self._core.step()
 
     def node(self, name: str) -> SimulatedNode:
-        """A host or device: its accesses, its memory, its interrupts, and threads of a host."""
+        """A host or device, with its accesses, memory and interrupts, and threads of a host."""
         return SimulatedNode(name, self, self._accesses)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """A method that is one of nodes now."""
+            """A former method, which is a method of nodes."""
             return moved(self, name)
 
     def collect(self) -> None:
-        """Gives the accesses that have ended their outcomes."""
+        """Sets the outcomes of accesses that have ended."""
         self._accesses.collect()
 
     def wait(self, *accesses: Access[Any], until: float | str | None = None) -> bool:
-        """Lets time pass until all `accesses` have ended; returns whether they have.
+        """Lets time pass until all `accesses` have ended; returns whether all have ended.
 
         With `until`, which is a number of nanoseconds or a text such as "10 us", time passes at
-        most until then.
+        most until this time.
 
         Raises:
-            RuntimeError: Nothing is left to happen, and an access has not ended.
-            ModelError: A device model of one's own has failed.
-            ValueError: An access is one of another simulation.
+            RuntimeError: No event is left, and an access has not ended.
+            ModelError: A user-written device model has failed.
+            ValueError: An access belongs to another simulation.
         """
         self._refuse_foreign(accesses)
         for access in accesses:
@@ -329,12 +330,13 @@ class Simulation:
     def wait_first(
         self, *accesses: Access[Any], until: float | str | None = None
     ) -> list[Access[Any]]:
-        """Lets time pass until one of `accesses` has ended; those that have. As `wait` otherwise.
+        """Lets time pass until any of `accesses` has ended; returns the accesses that have ended.
 
-        If `until` comes first, the list is empty.
+        The arguments and errors are those of `wait`. If the time `until` is reached first, the list
+        is empty.
 
         Raises:
-            ValueError: There is no access, or one of another simulation.
+            ValueError: No access is given, or an access belongs to another simulation.
         """
         if not accesses:
             raise ValueError("there is nothing to wait for; give at least one access in flight")
@@ -353,7 +355,7 @@ class Simulation:
             refuse_foreign(access, self)
 
     def _pass(self, access: Access[Any], until: float | str | None) -> bool:
-        """Lets time pass until something has ended, such as `access`; false if `until` has come."""
+        """Lets time pass until an access has ended; returns false if `until` is reached."""
         until_ns = None if until is None else nanoseconds(until)
         if until_ns is not None and self.now_ns >= until_ns:
             return False
@@ -368,7 +370,7 @@ class Simulation:
             time: A number of nanoseconds, or a text such as "10 us".
 
         Raises:
-            ValueError: It is not a possible time.
+            ValueError: The time is not possible.
         """
         ns = nanoseconds(time)
         if not 0.0 <= ns <= LONGEST_NS:
@@ -376,18 +378,18 @@ class Simulation:
         return Sleep(self, self.now_ns + ns)
 
     def silence(self, host: str, message: int | None) -> Iterator[str]:
-        """Lines about the devices from which a program of `host` waits for an event in vain.
+        """Lines about devices that do not cause the event for which a program of `host` waits.
 
-        The event is the interrupt with `message`, or a write to memory if that is `None`.
+        The event is the interrupt with `message`, or a write to memory if `message` is `None`.
         """
         return silence(self, self._devices, host, message)
 
     def lspci(self) -> str:
-        """Every configuration space as it is now, for `lspci -F`: a PCI domain for each host."""
+        """Every configuration space at this time, for `lspci -F`: a PCI domain for each host."""
         return self._core.lspci()
 
     def wires(self) -> Wires:
-        """The counters of all links and fibres since the beginning, and what waits for them."""
+        """The counters of all links and fibres since the beginning, and their waiting packets."""
         return Wires.from_json(self._core.wires())
 
     def result(self) -> RunResult:
@@ -399,8 +401,8 @@ def _refuse_file(text: object) -> None:
     """Refuses the path of a scenario where its text belongs.
 
     Raises:
-        TypeError: It is neither a text nor one that was parsed.
-        ValueError: It is the name of a file.
+        TypeError: The argument is neither a text nor a parsed scenario.
+        ValueError: The text is the name of a file.
     """
     right = "give its text, or read the file by Simulation.open"
     if not isinstance(text, str | _core.Scenario):
@@ -413,7 +415,7 @@ _MOST_THREADS = 1 << 20
 
 
 def _number_of_threads(given: SupportsIndex | Literal["auto"] | None) -> int | None:
-    """The threads of a run, or `None` for as many as pay."""
+    """The number of threads of a run; `None` if the simulator is to choose it."""
     if given is None:
         return 1
     if given == "auto":
@@ -430,7 +432,7 @@ def _number_of_threads(given: SupportsIndex | Literal["auto"] | None) -> int | N
 
 
 def digest_of(text: str) -> str:
-    """SHA-256 of the text of a scenario, as results have it."""
+    """SHA-256 of the text of a scenario, in the form of results."""
     return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
@@ -439,22 +441,23 @@ def read_scenario(path: str | PathLike[str]) -> str:
 
     Raises:
         OSError: The file cannot be read.
-        ScenarioError: It is empty, too long, or is not text.
+        ScenarioError: The file is empty, too long, or is not text.
     """
     with Path(path).open("rb") as file:
         return scenario_of(file, str(path))
 
 
 MOST_BYTES = 64 << 20
-"""The longest scenario, so that a device such as /dev/zero ends: far more than can be simulated."""
+"""The most bytes of a scenario, so that reading a device such as /dev/zero ends. No larger scenario
+could be simulated."""
 
 
 def scenario_of(file: BinaryIO, path: str) -> str:
-    """The text of a scenario that is open to be read; messages call it `path`.
+    """Reads the text of a scenario from an open file, which messages call `path`.
 
     Raises:
-        OSError: It cannot be read.
-        ScenarioError: It is empty, longer than `MOST_BYTES`, or is not text.
+        OSError: The file cannot be read.
+        ScenarioError: The file is empty, longer than `MOST_BYTES`, or is not text.
     """
     content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:

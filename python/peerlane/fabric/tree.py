@@ -23,7 +23,7 @@ class Upstream(Document):
     port: int
     generation: int
     gigatransfers: float
-    """GT/s, which an extended speed mode makes more than the generation's."""
+    """GT/s; in an extended speed mode this is more than the rate of the generation."""
     lanes: int
     socket: int | None
     """The socket of the port above, if that is a root port of a host with several sockets."""
@@ -33,7 +33,7 @@ class Upstream(Document):
 class Region(Document):
     """Bus addresses that a node answers to or forwards.
 
-    `what` is `memory`, `bar0` to `bar5`, `vf-bar0` (that of all virtual functions, one after the
+    `what` is `memory`, `bar0` to `bar5`, `vf-bar0` (BAR 0 of all virtual functions, one after the
     other, each with an equal part) or `window`.
     """
 
@@ -49,10 +49,11 @@ class Region(Document):
 
 @dataclass(frozen=True, slots=True)
 class Node(Document):
-    """A host, switch or device after enumeration; payload and request sizes in bytes.
+    """A host, switch or device after enumeration; payload and request sizes are in bytes.
 
     `id` is the function of the node, for a device its physical function; a device may have
-    `virtual_functions`, too. `processor` is the number of a `nic` or an I/O port at controllers.
+    `virtual_functions`, too. `processor` is the number by which controllers identify a `nic` or an
+    I/O port.
     """
 
     name: str
@@ -69,13 +70,13 @@ class Node(Document):
 
 @dataclass(frozen=True, slots=True)
 class Network(Document):
-    """Routers that reach each other by fibres.
+    """Routers that are connected by fibres.
 
-    `shape` is "ring", "mesh" or "torus" with nodes along each of its `sides`, or `None` where each
-    fibre was written; `routers` are in the order of their numbers in the network. `lane_rate` is in
-    bits a second, `packet_size` and `aperture` (behind each port of a node, in the addresses of the
-    network) in bytes; in the time in which a fibre takes a packet, a node itself sends, or takes,
-    `local_width`.
+    `shape` is "ring", "mesh" or "torus" with nodes along each of its `sides`, or `None` if the
+    scenario has each fibre separately; `routers` are in the order of their numbers in the network.
+    `lane_rate` is in bits a second, `packet_size` and `aperture` (behind each port of a node, in
+    the addresses of the network) in bytes. In the time in which a fibre carries one packet, a node
+    itself can send, or receive, `local_width` packets.
     """
 
     name: str
@@ -97,8 +98,8 @@ class Network(Document):
 class Fibre(Document):
     """A fibre between two routers, by the numbers of their optical ports.
 
-    `delay_ns` is one way, from user logic to user logic: cores, transceivers and light.
-    `severed_at_ns`, if it is cut, counts from the beginning of the flows.
+    `delay_ns` is the delay in one direction, from user logic to user logic: cores, transceivers and
+    light. `severed_at_ns`, if it is cut, counts from the beginning of the flows.
     """
 
     __pydantic_config__ = renamed(
@@ -145,8 +146,8 @@ class Cable(Document):
 class Controller(Document):
     """A crossbar between hosts, and the `nic` devices at its ports, in their order.
 
-    `engine_bytes_per_second` is the payload that the slowest of their engines takes in, and `None`
-    if it has no `nic` devices.
+    `engine_bytes_per_second` is the rate at which the slowest of their engines accepts payload, and
+    `None` if the crossbar has no `nic` devices.
     """
 
     name: str
@@ -159,7 +160,7 @@ class Controller(Document):
 
 @dataclass(frozen=True, slots=True)
 class Traffic(Document):
-    """An open-loop workload as it was written: `load` bytes of payload a second from each node.
+    """An open-loop workload: each node sends `load` bytes of payload a second.
 
     `senders` and `receivers` are "routers" (their user logic) or "hosts"; `message` is in bytes.
     Times count from the beginning of the flows. A hot spot favours `hot_node`, by its number in the
@@ -183,9 +184,9 @@ class Traffic(Document):
 
 @dataclass(frozen=True, slots=True)
 class MemoryFlow(Document):
-    """A flow to the memory of `to`, a host with several sockets: the sockets that have its bytes.
+    """The sockets that store the bytes of a flow to `to`, a host with several sockets.
 
-    Without a key `socket`, a flow goes to the whole memory of the host, from that of socket 0 on.
+    Without a key `socket`, a flow uses the whole memory of the host, beginning with socket 0.
     """
 
     id: str
@@ -195,9 +196,9 @@ class MemoryFlow(Document):
 
 @dataclass(frozen=True, slots=True)
 class Tree(Document):
-    """All nodes, each after the one above it, and what joins the trees of different hosts.
+    """All nodes, each after the node above it, and the networks and cables between hosts.
 
-    `flows` has the flows to the memory of hosts with several sockets.
+    `flows` has only the flows to the memory of hosts with several sockets.
     """
 
     name: str
@@ -219,7 +220,7 @@ class Tree(Document):
         return encode(self)
 
     def to_pandas(self) -> DataFrame:
-        """The nodes, one line for each.
+        """The nodes as a pandas frame, with one line for each.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -259,7 +260,7 @@ class Tree(Document):
         return graph
 
     def below(self, name: str) -> list[Node]:
-        """The nodes one link below `name`, in the order of their ports."""
+        """The nodes that are one link below `name`, in the order of their ports."""
         links = [(n.upstream.port, n) for n in self.nodes if n.upstream and n.upstream.to == name]
         return [node for _, node in sorted(links, key=lambda link: link[0])]
 

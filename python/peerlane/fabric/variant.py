@@ -1,4 +1,4 @@
-"""A scenario with some of its keys set otherwise."""
+"""A scenario with changed values of some keys."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from peerlane.fabric.settings import Setting
 
 _MOST = 4
-"""Links that a warning names."""
+"""The most links that a warning names."""
 
 
 def parsed(text: str, source: str) -> Scenario:
-    """The scenario of a text, which may name all models of this process.
+    """Parses the text of a scenario, which may name all device models of this process.
 
     Raises:
-        ScenarioError: It is not TOML.
+        ScenarioError: The text is not TOML.
     """
     return Scenario.parse(text, source, all_models())
 
@@ -40,10 +40,10 @@ def variant(
 
     Args:
         scenario: The scenario, which stays as it is.
-        settings: The new values by the paths of their keys; that of a member of a repeated table
-            counts more than that of the table, and otherwise the last one of two for one key.
-        seed: Replaces the scenario's own.
-        warns: Whether to warn of the risks that the scenario then has.
+        settings: The new values by the paths of their keys. For one key, the value of a member of a
+            repeated table overrides the value of the table, and otherwise the last value counts.
+        seed: The seed, which replaces the scenario's own.
+        warns: Whether to warn of the risks of the changed scenario.
 
     Raises:
         ScenarioError: A path names no key, or the scenario cannot be built with these values.
@@ -63,7 +63,7 @@ def warn_of_links(scenario: Scenario, paths: Iterable[str]) -> None:
     """Warns of links that a key of all links does not change.
 
     Warns:
-        ScenarioWarning: There are some.
+        ScenarioWarning: There are links with their own value of the key.
     """
     for path in paths:
         if links := scenario.links_with_their_own(path):
@@ -79,7 +79,7 @@ def warn_of_links(scenario: Scenario, paths: Iterable[str]) -> None:
 
 
 def told(settings: Mapping[str, Setting]) -> str:
-    """The settings as a message has them."""
+    """The settings in the form of messages."""
     return ", ".join(f"{path}={_told(value)}" for path, value in settings.items())
 
 

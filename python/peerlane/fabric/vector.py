@@ -1,4 +1,4 @@
-"""A vector of an MSI-X table, for software of one's own."""
+"""A vector of an MSI-X table, for user-written software."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """Where a vector of a function is, and the message that firmware has assigned to it.
+    """The place of a vector of a function, and the message that firmware has assigned to it.
 
     `entry` is the address of its 16 bytes: Message Address, Message Upper Address, Message Data and
-    Vector Control, whose bit 0 is the mask. `pending` is the address of the 8 bytes with its
-    pending bit, which is `bit` of them.
+    Vector Control, whose bit 0 is the mask. `pending` is the address of the 8 bytes with the
+    vector's pending bit, whose number in these bytes is `bit`.
     """
 
     entry: int

@@ -23,20 +23,20 @@ COLUMNS = {1.0: 3.5, 2.0: 7.16}
 _UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54}
 _LEAST, _MOST = 1, 40
 _DOTS, _POINTS = 300, 72
-"""Pixels of an inch of a PNG, and points of an inch of a PDF."""
+"""The pixels in an inch of a PNG, and the points in an inch of a PDF."""
 
 FORMATS = (".svg", ".png", ".pdf", ".json")
 
 
 class PlotError(PeerlaneError, ValueError):
-    """A table has no such column, or nothing to plot; the message says what it has."""
+    """A table does not have the column, or has nothing to plot; the message names the columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
     """A figure of a table or a result; a notebook shows it, and `save` writes it to a file.
 
-    `inches` is the width of the whole image, where one is given.
+    `inches` is the width of the whole image, if it is given.
     """
 
     chart: Chart
@@ -61,16 +61,16 @@ class Figure:
         y_label: str | None = None,
         width: str | None = None,
     ) -> Figure:
-        """The figure with other words, or of another width; what is not given stays.
+        """The figure with other words or another width; values that are not given stay.
 
         Args:
-            title: Above the figure.
+            title: The title above the figure.
             x_label: The words of the horizontal axis.
             y_label: The words of the vertical axis.
             width: The width of the whole image, such as "3.3in", "85mm", "1 column" or "2 columns".
 
         Raises:
-            PlotError: The width is none.
+            PlotError: The width is not a valid width.
         """
         chart = self.chart.labelled(x_label, y_label)
         if title is not None:
@@ -80,13 +80,13 @@ class Figure:
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the figure in the format of the file's ending: .svg, .png, .pdf or .json.
 
-        JSON is the Vega-Lite specification. The same figure is the same file.
+        JSON is the Vega-Lite specification. Files of the same figure are identical.
 
         Raises:
-            PlotError: The ending is that of no format.
-            MissingPackageError: vl-convert-python is not installed, and the format needs it
-                (`pip install 'peerlane[plot]'`).
-            OSError: The file could not be written; the error has its name.
+            PlotError: The ending belongs to no format.
+            MissingPackageError: vl-convert-python is not installed, and the format needs it (`pip
+                install 'peerlane[plot]'`).
+            OSError: The file could not be written; the error has the file's name.
         """
         path = check_format(path)
         if path.suffix == ".json":
@@ -100,7 +100,7 @@ class Figure:
             raise
 
     def _image(self, suffix: str) -> bytes:
-        """The figure as a static image: of a width in inches, a PNG has 300 pixels an inch."""
+        """The figure as a static image; if the width is given, a PNG has 300 pixels an inch."""
         drawing = vega.svg(self.chart, self._pixels)
         if suffix == ".svg":
             return drawing.encode()
@@ -111,7 +111,7 @@ class Figure:
         return vega.pdf(vega.in_units(drawing, _POINTS))
 
     def _repr_html_(self) -> str:
-        """The drawing as a notebook shows it; without vl-convert-python, how to install it."""
+        """The drawing for a notebook; without vl-convert-python, the command that installs it."""
         try:
             return vega.svg(self.chart, self._pixels)
         except MissingPackageError as error:
@@ -122,7 +122,7 @@ def inches_of(width: str) -> float:
     """A width in inches: `3.3in`, `85mm`, `8.5cm`, `1 column` or `2 columns`.
 
     Raises:
-        PlotError: It is no width, or less than an inch or more than 40.
+        PlotError: The text is no width, or the width is less than an inch or more than 40.
     """
     found = re.fullmatch(r"([\d.]+)\s*(in|mm|cm|columns?)", width.strip())
     try:
@@ -139,10 +139,10 @@ def inches_of(width: str) -> float:
 
 
 def check_format(path: str | PathLike[str]) -> Path:
-    """The path of a figure, if its ending is that of a format.
+    """Checks that the ending of a figure's path belongs to a format; returns the path.
 
     Raises:
-        PlotError: It is not.
+        PlotError: The ending belongs to no format.
     """
     found = Path(path)
     if found.suffix not in FORMATS:

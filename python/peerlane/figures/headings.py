@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _PARTS = {"min", "mean", "max", "p50", "p90", "p99", "p999"}
-"""The values of a latency, which stand below its field."""
+"""The parts of a latency, whose paths are below the field of the latency."""
 _PLACES = {"directions": "", "upstream": "uplink"}
-"""Parts of paths that have other words, or none."""
+"""Parts of paths with other words, or with none."""
 _SHARES = {"utilisation": "used", "full": "full"}
-"""Fields of links that are shares, and the words for them."""
+"""The fields of links that are shares, and their words."""
 _EVERY = "*"
 _UNIT = re.compile(r"(.+) \[(.+)\]")
 
@@ -29,12 +29,13 @@ class Heading:
     """A column in words.
 
     Args:
-        of: What has the value, such as a flow or a direction of a link; empty for the whole run.
+        of: The owner of the value, such as a flow or a direction of a link; empty for the whole
+            run.
         quantity: The value, such as "rate".
         unit: The unit of figures.
-        factor: A value in this unit is the value of the column times it.
-        short: The quantity and its unit above a column, as `peerlane run` has them.
-        cell: A value of the column as text.
+        factor: The factor from a value of the column to a value in this unit.
+        short: The quantity and its unit above a column, in the words of `peerlane run`.
+        cell: A function from a value of the column to its text.
     """
 
     of: str
@@ -55,7 +56,7 @@ class Heading:
         return Axis(f"{self.of} {self.quantity}".strip(), self.unit)
 
     def text(self, value: object) -> str:
-        """A value of the column, as a table has it."""
+        """A value of the column, in the form of a table."""
         if value is None:
             return NONE
         if isinstance(value, bool):
@@ -64,7 +65,7 @@ class Heading:
 
 
 def heading(column: str) -> Heading:
-    """The words of a column by its path, which is that of a key, of a metric, or any name."""
+    """The words of a column, by its name or by the path of a key or a metric."""
     if (found := _UNIT.fullmatch(column)) is not None:
         key = heading(found[1])
         return Heading(key.of, key.quantity, found[2], short=f"{key.head} {found[2]}".strip())
@@ -98,7 +99,7 @@ def _is_measured(field: str) -> bool:
 
 
 def _of_field(of: str, field: str, part: str) -> Heading:
-    """The words of a field of results, or of a key; `part` is the part of a latency."""
+    """The words of a field of results or of a key; `part` is a part of a latency, such as p99."""
     if field.endswith("bytes_per_second"):
         which = _words(field.removesuffix("bytes_per_second"))
         short = f"{which} GB/s".strip()

@@ -7,15 +7,15 @@ from math import sqrt
 from statistics import NormalDist, fmean, stdev
 
 CONFIDENCE = 0.95
-"""The share of intervals that have the true mean, if values are distributed normally."""
+"""The share of intervals that contain the true mean, if values are distributed normally."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
     """The mean of `count` runs and its confidence interval, `mean` ± `half_width`.
 
-    The half width is by Student's t distribution, as the deviation is estimated from the same few
-    runs; `None` for a single one.
+    The half width is calculated by Student's t distribution, because the deviation is estimated
+    from the same few runs; it is `None` for a single run.
     """
 
     count: int
@@ -27,7 +27,7 @@ class Interval:
 
     @classmethod
     def of(cls, values: list[float]) -> Interval:
-        """The interval of values, of which there is at least one."""
+        """The interval of at least one value."""
         count, mean = len(values), fmean(values)
         if count == 1:
             return cls(1, mean, None, None, mean, mean)
@@ -47,8 +47,8 @@ _TABLE = (
 def student_t(freedom: int) -> float:
     """The t that a variable of Student's distribution exceeds in magnitude with 1 - `CONFIDENCE`.
 
-    Above 30 degrees of freedom, the first terms of the expansion in Abramowitz, Stegun: "Handbook
-    of Mathematical Functions", 26.7.5, which are right within 2e-6.
+    Above 30 degrees of freedom, the value is calculated by the first terms of the expansion in
+    Abramowitz, Stegun: "Handbook of Mathematical Functions", 26.7.5, which are accurate to 2e-6.
     """
     if freedom <= len(known := _TABLE.split()):
         return float(known[freedom - 1])

@@ -1,7 +1,7 @@
 """The numbers of a result by their paths in its JSON, such as `flows.up.bytes_per_second`.
 
-The entry of a list is found by its id; where several share one, the next part of the path is their
-direction, or what else distinguishes them: `links.h0-s0.up.utilisation`.
+The entry of a list is found by its id. If several entries have the same id, the next part of the
+path is their direction, or another field that distinguishes them: `links.h0-s0.up.utilisation`.
 """
 
 from __future__ import annotations
@@ -22,29 +22,30 @@ if TYPE_CHECKING:
 Scalar = float | int | str | bool | None
 
 ENCODED = ("histogram_ps",)
-"""Fields whose text is made of many values; results have the quantiles, too."""
+"""Fields whose text encodes many values; results also have the quantiles of these values."""
 _NAMES = ("id", "name", "host", "where", "by", "from", "direction")
-"""The fields that name an entry of a list, the first that it has."""
+"""The fields that can name the entries of a list; the first that all entries have is used."""
 _TELLING = ("direction", "what", "from", "to", "buffer", "kind")
-"""The fields that tell entries of one name apart."""
+"""The fields that distinguish entries of the same name."""
 _EXAMPLES, _SHOWN = 3, 40
-"""Names that a message offers, and the most parts that it lists."""
+"""The most names that a message suggests, and the most parts that it lists."""
 _EVERY = "*"
 _FEW = 4
-"""Values of a list that are values of their own, such as a least and a most."""
+"""The most values of a list that are separate values, such as a least and a most."""
 
 
 class UnknownMetricError(PeerlaneError, ValueError):
-    """A result has nothing at this path; the message has the nearest path."""
+    """A result has no value at this path; the message has the nearest path."""
 
 
 def values_at(document: Json, paths: Iterable[str]) -> dict[str, Scalar]:
-    """The values at paths of a result; `None` also where the result has observed nothing.
+    """The values at paths of a result; `None` also if the run has observed nothing there.
 
     Raises:
-        UnknownMetricError: At one of them there is nothing, or no single value.
+        UnknownMetricError: A path does not exist, or is not of a single value.
     """
-    # Each list is gone through once: a large fabric has thousands of paths into one.
+    # The entries of each list are indexed only once: a large fabric has thousands of paths into one
+    # list.
     lists: dict[int, Mapping[str, Any]] = {}
 
     def members(here: object) -> Mapping[str, Any]:
@@ -75,12 +76,12 @@ def _value_at(document: Json, path: str, members: Callable[[object], Mapping[str
 
 
 def check(document: Json, schema: Json, path: str) -> set[str]:
-    """The types that a value of results has, as the schema names them, such as "number".
+    """The types that a value of results can have, in the words of the schema, such as "number".
 
     Args:
-        document: A result of the scenario, perhaps of before the run, when much is `None`.
+        document: A result of the scenario, possibly before the run, when many values are `None`.
         schema: The JSON schema of results.
-        path: Of a metric.
+        path: The path of a metric.
 
     Raises:
         UnknownMetricError: Results of this scenario cannot have the path.
@@ -109,16 +110,16 @@ def check(document: Json, schema: Json, path: str) -> set[str]:
 
 
 def expanded(document: Json, path: str) -> list[str]:
-    """The paths that a path with `*` stands for: one for each name in the list there.
+    """The paths that a path with `*` stands for: one path for each matching name in the list.
 
     Args:
-        document: A result of the scenario, perhaps of before the run.
-        path: Of a metric, such as "flows.*.bytes" or "flows.fpga*.bytes"; without `*` it stands for
-            itself.
+        document: A result of the scenario, possibly before the run.
+        path: The path of a metric, such as "flows.*.bytes" or "flows.fpga*.bytes"; without `*` it
+            is returned unchanged.
 
     Raises:
-        UnknownMetricError: A `*` is in the place of a field, of a list without entries, or in a
-            name that no entry has.
+        UnknownMetricError: A `*` is at the place of a field, in a list without entries, or in a
+            name that matches no entry.
     """
     found: list[tuple[tuple[str, ...], object]] = [((), document)]
     for part in split_path(path):
@@ -148,14 +149,14 @@ def matching(part: str, names: Iterable[str]) -> list[str]:
 
 
 def numbers(document: Json) -> dict[str, Scalar]:
-    """Every single value of a result by its path."""
+    """Every single value of a result, by its path."""
     return {join_path(parts): value for parts, value in leaves(document)}
 
 
 def leaves(here: object, *before: str) -> Iterator[tuple[tuple[str, ...], Scalar]]:
     """Every single value of a result, or of a part of it, with the parts of its path.
 
-    Values of long lists, such as histograms, are left out.
+    Values in long lists, such as histograms, are left out.
     """
     if isinstance(here, dict | list | tuple):
         if not isinstance(here, dict) and len(here) > _FEW and not _is_list_of_tables(here):
@@ -185,7 +186,7 @@ def _is_list_of_tables(here: Sequence[object]) -> bool:
 
 
 def _members(here: object) -> Mapping[str, Any]:
-    """What a part of a path can name here, and what is there."""
+    """The names that the next part of a path can have, with their values."""
     if isinstance(here, dict):
         return here
     if not isinstance(here, list | tuple):
@@ -196,7 +197,7 @@ def _members(here: object) -> Mapping[str, Any]:
 
 
 def _told_apart(entries: Sequence[Json], fields: Sequence[str]) -> dict[str, Any]:
-    """The entries by the first of `fields` that they have; those that share it, by the next."""
+    """The entries by the first of `fields` that all have; equal ones are divided further."""
     key = next((field for field in fields if all(field in entry for entry in entries)), None)
     if key is None:
         return {str(number): entry for number, entry in enumerate(entries)}
@@ -210,7 +211,7 @@ def _told_apart(entries: Sequence[Json], fields: Sequence[str]) -> dict[str, Any
 
 
 def _others(group: Sequence[Json], key: str) -> list[str]:
-    """The fields that tell the entries of a group apart, so that the path ends."""
+    """The fields that distinguish the entries of a group, so that the nesting ends."""
     return [
         field
         for field in _TELLING
@@ -219,7 +220,7 @@ def _others(group: Sequence[Json], key: str) -> list[str]:
 
 
 def _kinds(schema: Json, kind: Json) -> list[Json]:
-    """The schemas that a value of this schema may follow, references resolved, without null."""
+    """The schemas that a value of this schema can have, with references resolved, without null."""
     if "$ref" in kind:
         return _kinds(schema, schema["$defs"][kind["$ref"].rpartition("/")[2]])
     if "anyOf" in kind:
@@ -228,7 +229,7 @@ def _kinds(schema: Json, kind: Json) -> list[Json]:
 
 
 def _below(kinds: Sequence[Json], part: str) -> Json:
-    """The schema of what is at a part of a path below one of `kinds`."""
+    """The schema of the value at a part of a path below one of `kinds`."""
     for kind in kinds:
         properties = kind.get("properties", {})
         if part in properties:
@@ -240,7 +241,8 @@ def _below(kinds: Sequence[Json], part: str) -> Json:
         if isinstance(kind.get("items"), dict):
             item: Json = kind["items"]
             return item
-    # Told apart by direction and the like: still an entry of the list.
+    # The part, such as a direction, distinguishes entries with one name: its schema is still the
+    # schema of an entry.
     return kinds[0] if kinds else {}
 
 
@@ -270,12 +272,12 @@ def _unknown(
 
 
 def _meant(document: Json, parts: Sequence[str]) -> str:
-    """The metrics that have the parts of a path, in other words or with others between them."""
+    """The metrics that contain the parts of a path, in other words or with other parts between."""
     words = [one for part in parts for one in _MEANT.get(part.lower(), (part,))]
     if words[-1] == _LATENCY:
         words.append(_LATENCIES[0])
     known = [found for found, _ in leaves(document)]
-    # The latencies of a run that has not begun are not known yet.
+    # Before a run, its latencies have no parts in the result.
     known += [(*one, of) for one in known if one[-1] == _LATENCY for of in _LATENCIES]
     written = list(dict.fromkeys(part for one in known for part in one))
     wanted = {one if one in written else _core.nearest(one, written) for one in words}
@@ -293,4 +295,4 @@ _MEANT = {
     "median": (_LATENCY, "p50"),
     "latency": (_LATENCY,),
 }
-"""Words for a value that people write, such as the heads of tables, and its fields."""
+"""Words that people write for a value, such as headings of tables, with the fields they mean."""

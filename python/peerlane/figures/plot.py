@@ -1,4 +1,4 @@
-"""Figures of tables: columns over another one, and a bar for each row."""
+"""Figures of tables: columns plotted over another column, and a bar for each row."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _ENDS = {"seed", "status", "error"}
 MOST_SERIES = 20
-"""Lines of one figure; more cannot be distinguished."""
+"""The most lines of one figure, because more lines cannot be distinguished."""
 _MOST_NAMES = 12
-"""Columns that a message names."""
+"""The most columns that a message names."""
 
 
 def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
@@ -42,23 +42,23 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     title: str = "",
     joined: bool = True,
 ) -> Figure:
-    """A figure of columns of a table over another one.
+    """A figure of columns of a table, plotted over another column.
 
-    Rows that differ in another key are another line; those that differ in the seed alone are one
-    point, their mean, with its 95 % confidence interval. Texts with units are put on a scale, other
-    texts stand side by side.
+    Rows that differ in another key are another line. Rows that differ only in the seed are one
+    point, which is their mean with its 95 % confidence interval. Texts with units are plotted on a
+    scale, other texts side by side.
 
     Args:
         rows: The table.
-        x: A column; the first key, if absent.
-        y: One or several columns, in whose paths `*` stands for every name; the first that is
-            neither key, seed, status nor error, if absent.
+        x: The column of the horizontal axis; the first key, if absent.
+        y: The columns of the vertical axis, in whose paths `*` stands for every name; if absent,
+            the first column that is neither key, seed, status nor error.
         keys: The columns that were varied.
-        title: Of the figure.
+        title: The title of the figure.
         joined: Whether the points of a line are joined.
 
     Raises:
-        PlotError: There is no such column, or it has no numbers.
+        PlotError: A column does not exist, or has no numbers.
     """
     if not rows:
         raise PlotError("the table has no rows")
@@ -93,12 +93,12 @@ def plot_bars(rows: Sequence[Row], name: str, value: str, title: str = "") -> Fi
 
     Args:
         rows: The table.
-        name: The column of the names of bars.
-        value: The column of their lengths; rows without one have no bar.
-        title: Of the figure.
+        name: The column with the names of the bars.
+        value: The column with the lengths of the bars; rows without a number have no bar.
+        title: The title of the figure.
 
     Raises:
-        PlotError: There is no such column, or it has no numbers.
+        PlotError: A column does not exist, or has no numbers.
     """
     value = _column(list(rows[0]), value)
     shown = [row for row in rows if is_number(row[value])]
@@ -119,17 +119,17 @@ def _figure(what: str, panel: Panel) -> Figure:
 def plotted(
     groups: Groups, x: str, ys: Sequence[str], *, title: str = "", joined: bool = True
 ) -> Panel:
-    """A plot of columns over another one, with a line for each column of each group.
+    """A plot of columns over another column, with a line for each column of each group.
 
     The lines of a group have one colour, if there are several groups and columns.
 
     Args:
-        groups: The rows of each line by its name.
-        x: The column along the plot.
-        ys: The columns up the plot; rows without a number have no point.
-        title: Above it.
-        joined: Whether a line joins means of the values at each x, with their confidence intervals;
-            else every value is a point.
+        groups: The rows of each line, by the name of the line.
+        x: The column of the horizontal axis.
+        ys: The columns of the vertical axis; rows without a number have no point.
+        title: The title above the plot.
+        joined: Whether a line joins the means of the values at each x, with their confidence
+            intervals; otherwise every value is a point.
     """
     unit = next((one for rows in groups.values() for row in rows if (one := unit_of(row[x]))), "")
     is_scale = all(in_unit(row[x], unit) is not None for rows in groups.values() for row in rows)
@@ -170,14 +170,14 @@ def _line(
 
 
 def _common(words: Sequence[Heading]) -> Axis:
-    """The axis of several columns: what they have in common."""
+    """The axis of several columns: the quantity and the unit that all of them have."""
     quantities, units = {one.quantity for one in words}, {one.unit for one in words}
     quantity = quantities.pop() if len(quantities) == 1 else ""
     return Axis(quantity, units.pop() if len(units) == 1 else "")
 
 
 def grouped(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, list[Row]]:
-    """The rows of each line: those with the same values of `keys`."""
+    """The rows of each line, which have equal values of `keys`."""
     varied = [key for key in keys if len({repr(row[key]) for row in rows}) > 1]
     ends = [heading(key).quantity for key in varied]
     names = ends if len(set(ends)) == len(ends) else [heading(key).head for key in varied]
@@ -193,7 +193,7 @@ def grouped(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def _each(columns: Sequence[str], name: str) -> list[str]:
-    """The columns that a name stands for: several, if it is a path with `*`."""
+    """The columns that a name stands for: several columns, if the name is a path with `*`."""
     tree: dict[str, Any] = {}
     for column in columns:
         with suppress(ValueError):  # a name that is no path
@@ -222,7 +222,7 @@ def _column(columns: Sequence[str], name: str) -> str:
 
 
 def _some(columns: Sequence[str]) -> str:
-    """The columns of a table for a message: a sweep may have thousands."""
+    """The first columns of a table for a message, because a sweep may have thousands."""
     return ", ".join(columns[:_MOST_NAMES]) + (", ..." if len(columns) > _MOST_NAMES else "")
 
 
@@ -236,7 +236,7 @@ def is_number(value: object) -> bool:
 
 
 def _check_range(name: str, values: Iterable[object]) -> None:
-    """Refuses numbers whose squares no double has: deviations and scales are computed of them."""
+    """Refuses numbers whose squares exceed a double: deviations and scales use the squares."""
     for value in values:
         if is_number(value) and abs(value) > _LARGEST:  # type: ignore[arg-type]
             raise PlotError(f"{name} has the number {value:g}; a figure has numbers up to 1e150")

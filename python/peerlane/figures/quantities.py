@@ -8,7 +8,7 @@ from fractions import Fraction
 from peerlane._core import quantity, unit_size
 
 _DIGITS = 12
-"""Significant digits of a value that has no end as a decimal."""
+"""The most decimal places of a value without a finite decimal form."""
 
 NUMBER = r"[-+]?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?"
 UNIT = r"[A-Za-zµμ]+(?:/s)?"
@@ -27,7 +27,7 @@ class Quantity:
 
     @classmethod
     def read(cls, text: str) -> Quantity | None:
-        """The quantity that a text is, or nothing."""
+        """Reads a quantity from a text; `None` if the text is no quantity."""
         if (found := quantity(text)) is None:
             return None
         number, unit = found
@@ -43,13 +43,13 @@ class Quantity:
         return unit_size(other.unit)[0] == unit_size(self.unit)[0]
 
     def finer(self, other: Quantity) -> str:
-        """The smaller one of both units."""
+        """The smaller of the two units."""
         return min(self.unit, other.unit, key=_size)
 
     def written(self, amount: Fraction, unit: str, *, whole: bool) -> int | float | str:
-        """An amount of this kind as a scenario has it, in `unit`.
+        """An amount of this kind in the form of a scenario, in `unit`.
 
-        A plain number is an integer if it is to be `whole`; bytes are always counted whole.
+        A plain number is an integer if `whole` is set; bytes are always whole.
         """
         number = amount / _size(unit)
         if not unit:
@@ -66,7 +66,7 @@ def _size(unit: str) -> Fraction:
 
 
 def amount_of(value: object) -> float | None:
-    """A value of a scenario as a number in the base unit of its kind; nothing if it is none."""
+    """A value of a scenario as a number in the base unit of its kind; `None` if there is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     if isinstance(value, str):
@@ -76,13 +76,13 @@ def amount_of(value: object) -> float | None:
 
 
 def unit_of(value: object) -> str:
-    """The unit that a value of a scenario is written in, if it has one."""
+    """The unit in which a value of a scenario is written; empty if it has none."""
     quantity = Quantity.read(value) if isinstance(value, str) else None
     return "" if quantity is None else quantity.unit
 
 
 def in_unit(value: object, unit: str) -> float | None:
-    """A value of a scenario as a number in `unit`; nothing if it is no quantity of that kind."""
+    """A value of a scenario as a number in `unit`; `None` if it is of another kind."""
     if not unit:
         return amount_of(value)
     quantity = Quantity.read(value) if isinstance(value, str) else None
@@ -93,7 +93,7 @@ def in_unit(value: object, unit: str) -> float | None:
 
 
 def nanoseconds(time: str | float) -> float:
-    """A time in nanoseconds, as which a number is read; a text has a unit, such as "10 us".
+    """Converts a time to nanoseconds: a number in nanoseconds, or a text such as "10 us".
 
     Raises:
         ValueError: The text is not a time.
@@ -107,7 +107,7 @@ def nanoseconds(time: str | float) -> float:
 
 
 def _finite(number: Fraction | float) -> float | None:
-    """A number in double precision; `None` if it is not finite there."""
+    """A number in double precision; `None` if it is too large for it."""
     try:
         return float(number)
     except OverflowError:
@@ -115,7 +115,7 @@ def _finite(number: Fraction | float) -> float | None:
 
 
 def _decimal(number: Fraction) -> str:
-    """A number as a decimal, exactly where it ends within `_DIGITS` places."""
+    """A number as a decimal; it is exact if `_DIGITS` decimal places are enough."""
     places = 0
     while places < _DIGITS and (number * 10**places).denominator != 1:
         places += 1

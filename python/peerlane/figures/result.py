@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def plot_result(document: Mapping[str, Any], x: str | None, y: Sequence[str], title: str) -> Figure:
-    """Fields of all entries of a list of a result, such as `links.utilisation`.
+    """A figure of fields of all entries of a list of a result, such as `links.utilisation`.
 
     Raises:
-        PlotError: It has no such fields.
+        PlotError: The result does not have the fields.
     """
     wanted = list(y) or ["links.utilisation"]
     if all(name.startswith("series.") for name in wanted):
@@ -46,7 +46,7 @@ def plot_result(document: Mapping[str, Any], x: str | None, y: Sequence[str], ti
 
 
 def _plot_series(document: Mapping[str, Any], y: Sequence[str], title: str) -> Figure:
-    """Samples over time: of all entries of a list, or of the one that the path names."""
+    """A figure of samples over time, for all entries of a list or for a single entry."""
     series = document.get("series")
     if not isinstance(series, dict):
         raise PlotError("the result has no samples; run with --interval, such as --interval 10us")
@@ -87,4 +87,4 @@ def _plot_series(document: Mapping[str, Any], y: Sequence[str], title: str) -> F
 
 
 _MOST_LINES = 12
-"""Lines over time, those with the greatest sums: more cannot be distinguished."""
+"""The most lines over time, which have the greatest sums; more cannot be distinguished."""

@@ -22,10 +22,10 @@ ENDINGS = (".csv", ".parquet")
 
 
 def check_ending(path: str | PathLike[str]) -> Path:
-    """The path of a table, if its ending says a format and what writes it is installed.
+    """Checks the ending of a table's path, and that its writer is installed; returns the path.
 
     Raises:
-        ValueError: The ending says none.
+        ValueError: The ending belongs to no format.
         MissingPackageError: pandas or pyarrow are not installed.
     """
     found = Path(path)
@@ -39,10 +39,10 @@ def check_ending(path: str | PathLike[str]) -> Path:
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes the rows, so that the file has all of them or stays as it was.
+    """Writes the rows; after a failure the file is unchanged.
 
     Raises:
-        OSError: The file could not be written; the error has its name.
+        OSError: The file could not be written; the error has the file's name.
     """
     content = _parquet(columns, rows) if path.suffix == ".parquet" else _csv(columns, rows)
     part = path.with_name(f".{path.name}.part")
@@ -60,12 +60,12 @@ def write_table(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, 
 def difference(
     path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]], given: Sequence[str]
 ) -> str | None:
-    """What a file has that another table would not have; `None` if it is a table of these rows.
+    """The difference between a file and a table, in words; `None` if the file has these rows.
 
     Args:
         path: The file.
         columns: All columns of the other table.
-        rows: Its rows, which need the columns `given` alone.
+        rows: The rows of the other table, which need only the columns `given`.
         given: The columns of which the values are compared.
 
     Raises:
@@ -105,7 +105,7 @@ def units_of(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str
 def with_units(
     columns: Sequence[str], rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """A table with numbers in the place of quantities, whose columns are named with the unit."""
+    """A table with numbers in place of quantities; the names of columns have the units."""
     names = {name: f"{name} [{units[name]}]" if name in units else name for name in columns}
     found = [
         {
@@ -123,7 +123,7 @@ def _whole(value: float | None) -> float | None:
 
 
 def frame(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """The rows as pandas has them; a column with values of several kinds is of texts.
+    """The rows as a pandas frame; a column with values of several kinds has texts.
 
     Raises:
         MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -168,13 +168,13 @@ def _parquet(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bytes
 
 
 def _read_csv(content: bytes) -> tuple[list[str], list[list[Any]]]:
-    """The columns and the rows; cells are texts."""
+    """The columns and the rows of a CSV file; all cells are texts."""
     head, *rows = list(csv.reader(io.StringIO(content.decode(), newline=""))) or [[]]
     return head, rows
 
 
 def _read_parquet(content: bytes) -> tuple[list[str], list[list[Any]]]:
-    """The columns and the rows."""
+    """The columns and the rows of a Parquet file."""
     import pandas as pd  # noqa: PLC0415 - optional, and slow to load
 
     found = pd.read_parquet(io.BytesIO(content), engine="pyarrow")

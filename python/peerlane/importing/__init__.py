@@ -1,4 +1,4 @@
-"""Scenarios made from real machines."""
+"""Scenarios that are made from real machines."""
 
 from peerlane.importing.listing import ListingError
 from peerlane.importing.lspci import load

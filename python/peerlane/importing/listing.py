@@ -1,4 +1,4 @@
-"""The functions of a machine, as a listing of them says."""
+"""The functions of a machine, as they are described in a listing."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ COMMAND = "sudo lspci -vvv"
 
 
 class ListingError(PeerlaneError):
-    """A text is not a whole listing of a machine; says where, and what would be right."""
+    """A text is no complete listing of a machine; the message has the place and the correction."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Slot:
-    """Domain, bus, device and function number, and how the listing writes them."""
+    """Domain, bus, device and function number, and their text in the listing."""
 
     domain: int
     bus: int
@@ -33,7 +33,7 @@ class Slot:
 
 
 class Kind(StrEnum):
-    """Device/port type of the PCI Express capability (PCIe Base 7.5.3.2), as lspci writes it."""
+    """The device/port type of the PCI Express capability (PCIe Base 7.5.3.2), in lspci's words."""
 
     ENDPOINT = "Endpoint"
     LEGACY_ENDPOINT = "Legacy Endpoint"
@@ -52,7 +52,7 @@ class Kind(StrEnum):
 
     @property
     def is_bridge(self) -> bool:
-        """Whether a bus lies behind it."""
+        """Whether the function has a bus below it."""
         return self in _BRIDGES
 
 
@@ -67,7 +67,7 @@ _BRIDGES = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Speed and width; no generation where lspci did not know it, no lanes when it is down."""
+    """Speed and width; no generation if lspci did not know it, no lanes if the link is down."""
 
     generation: int | None
     lanes: int
@@ -93,7 +93,7 @@ class Express:
     reports_errors: bool = False
     """Whether Device Control enables any of the error messages."""
     power: Mapping[str, int] = field(default_factory=dict)
-    """The states of ASPM that are enabled, each with its exit latency in nanoseconds."""
+    """The enabled states of ASPM, each with its exit latency in nanoseconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +107,9 @@ class Virtual:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory region; the size in bytes, as far as it was printed.
+    """A memory region; its size in bytes is `None` if the listing does not have it.
 
-    The bits of an address are those that it needs where it lies: 32 below 4 GiB.
+    The bits of an address are the bits that the region's address needs: 32 below 4 GiB.
     """
 
     index: int
@@ -119,7 +119,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Buses:
-    """The bus numbers behind a bridge."""
+    """The bus numbers below a bridge."""
 
     secondary: int
     subordinate: int
@@ -129,7 +129,7 @@ class Buses:
 class Function:
     """One record of a listing.
 
-    `services` are the set bits of ACS Control, by their names; none without that capability.
+    `services` are the set bits of ACS Control, by their names; `None` without this capability.
     """
 
     line: int
@@ -155,11 +155,11 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The functions of a machine, by slot, and what to call their listing."""
+    """The functions of a machine, in the order of their slots, and the name of the listing."""
 
     source: str
     functions: tuple[Function, ...]
 
     def error(self, function: Function, message: str) -> ListingError:
-        """An error at the record of `function`."""
+        """An error whose message has the line of the record of `function`."""
         return ListingError(f"{self.source}:{function.line}: {message}")

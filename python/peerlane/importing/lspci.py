@@ -1,7 +1,7 @@
 """Reads the output of `lspci -vvv` into the functions of a machine.
 
-Unknown lines are passed over, for every version of lspci prints a few of its own. The structure is
-not: a listing that was cut, filtered or made without root would give another machine.
+Unknown lines are skipped, because every version of lspci prints lines of its own. But the structure
+is checked: a listing that was cut, filtered or made without root would result in another machine.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 def load(path: str) -> Listing:
-    """The listing in a file; `-` is standard input.
+    """Reads the listing in a file; `-` is standard input.
 
     Raises:
         OSError: The file cannot be read.
-        ListingError: It is not a whole listing of `lspci -vvv`.
+        ListingError: The file is not a complete listing of `lspci -vvv`.
     """
     if path == "-":
         return parse(sys.stdin.buffer.read(), "standard input")
@@ -45,10 +45,10 @@ def load(path: str) -> Listing:
 
 
 def parse(content: bytes, source: str) -> Listing:
-    """Reads what lspci wrote; messages call it `source`.
+    """Reads the output of lspci; messages call it `source`.
 
     Raises:
-        ListingError: It is not a whole listing of `lspci -vvv`.
+        ListingError: The text is not a complete listing of `lspci -vvv`.
     """
     text = _unquoted(_text(content, source))
     records = list(_records(text, source))
@@ -86,7 +86,7 @@ _BEGINS = re.compile(r"[\w ]+:")
 
 @dataclass(slots=True)
 class _Record:
-    """The lines of one function; `ended` once it is known that no more belong to it."""
+    """The lines of one function; `ended` is true if no further lines can belong to it."""
 
     source: str
     line: int
@@ -96,7 +96,7 @@ class _Record:
     ended: bool = False
 
     def header(self) -> list[str]:
-        """The lines before the capabilities, which may have a Status and Regions of their own."""
+        """The lines before the capabilities, which can have a Status and Regions of their own."""
         texts = (text for _, text in self.details)
         return list(takewhile(lambda text: not text.startswith("Capabilities:"), texts))
 
@@ -104,7 +104,7 @@ class _Record:
         return next((text for text in self.header() if text.startswith(start)), None)
 
     def register(self, name: str) -> str:
-        """A register of an extended capability, with the lines that go on; empty if not there."""
+        """A register of an extended capability with its continuation lines; empty if missing."""
         texts = [text for _, text in self.details]
         start = next((n for n, text in enumerate(texts) if text.startswith(name)), len(texts))
         further = takewhile(lambda text: not _BEGINS.match(text), texts[start + 1 :])
@@ -114,7 +114,7 @@ class _Record:
         return ListingError(f"{self.source}:{line or self.line}: {message}")
 
     def cut(self, missing: str) -> ListingError:
-        """An error at the last line that is there."""
+        """An error with the number of the last line of the record."""
         line = self.details[-1][0] if self.details else self.line
         message = f"the record of {self.slot} is cut: {missing}; "
         return self.error(f"{message}write the whole output of `{COMMAND}`", line)
@@ -131,7 +131,7 @@ def _text(content: bytes, source: str) -> str:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # A last sign in the middle is a cut, which the records tell.
+        # An incomplete character at the end means that the file was cut, which the records report.
         if error.end < len(content) or error.reason != "unexpected end of data":
             raise _not_text(source, error.start) from None
         text = content[: error.start].decode("utf-8-sig")
@@ -143,14 +143,14 @@ def _text(content: bytes, source: str) -> str:
 
 
 def _unquoted(text: str) -> str:
-    """The text without the marks of a quotation and without common indentation."""
+    """The text without quotation marks and without common indentation."""
     if all(line.startswith(">") for line in text.splitlines() if line.strip()):
         text = re.sub(r"^> ?", "", text, flags=re.MULTILINE)
     return dedent(text) if text[:1].isspace() else text
 
 
 _CONFIGURATION_SPACES = (64, 256, 4096)
-"""Sizes in bytes of the part of a configuration space that a user or the superuser can read."""
+"""The bytes of a configuration space that a user or the superuser can read: the possible sizes."""
 _HEADER_TYPE = 0x0E
 
 
@@ -164,24 +164,25 @@ _HEAD = re.compile(
     r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7]) ([^\"]+?: .+)", re.IGNORECASE
 )
 _BYTES = re.compile(r"^[0-9a-f]{2,3}:(?: [0-9a-f]{2}){1,16}\s*$", re.MULTILINE)
-"""The bytes that -x adds."""
+"""The hexadecimal bytes that the option -x adds."""
 
 _NOISE = re.compile(rf"pcilib: |.*\blspci\b|{_BYTES.pattern}")
-"""Lines to skip: warnings, the command in a copy of a terminal, the bytes that -x adds."""
+"""Lines to skip: warnings, the command in a copy of a terminal, the bytes of -x."""
 
 _AROUND = re.compile(
     r"(?:\[.*\]|[\w.-]+@\S+(?: \S+)?|\S*)[#$%](?: .*)?$"
     r"|(?:`{3,}|~{3,})\s*[\w-]*\s*$"
     r"|</?(?:pre|code|details|summary)\b"
 )
-"""The shell's prompt, fences of Markdown and tags of HTML, all of which end a record."""
+"""Prompts of a shell, fences of Markdown and tags of HTML; each of them ends a record."""
 
 _LAST_LINE = re.compile(r"Kernel (driver in use|modules): \S")
-"""Ends a record too, for the last empty line is lost where text is pasted."""
+"""The last line of a record; it also ends the record, because pasted text may lose its empty
+line."""
 
 
 def _records(text: str, source: str) -> Iterator[_Record]:
-    """The records, without the last line where that is cut: no value of it can be trusted."""
+    """The records, without the last line if it is cut, because its values may be incomplete."""
     *lines, cut = text.split("\n")
     heads = (number for number, line in enumerate(lines, 1) if _HEAD.fullmatch(line.rstrip()))
     last_head = max(heads, default=0)
@@ -214,7 +215,7 @@ def _records(text: str, source: str) -> Iterator[_Record]:
 def _is_outside(line: str, record: _Record | None, *, is_last: bool) -> bool:
     """Whether a line is text before the first function, or after the last one.
 
-    The head of a function, if damaged, is such a line too, but the details that follow it are not.
+    A damaged first line of a function is also a line of this kind, but not the details after it.
     """
     return not line[0].isspace() and (record is None or (record.ended and is_last))
 
@@ -290,7 +291,7 @@ _MASKED_CORRECTABLE = {"AdvNonFatalErr", "NonFatalErr", "CorrIntErr", "HeaderOF"
 
 
 def _services(record: _Record) -> frozenset[str] | None:
-    """The services that are enabled in ACS Control."""
+    """The services that ACS Control enables."""
     control = record.register("ACSCtl:")
     return frozenset(_SERVICE.findall(control)) if control else None
 
@@ -301,7 +302,7 @@ def _numa_node(record: _Record) -> int | None:
 
 
 def _virtual(record: _Record) -> Virtual | None:
-    """The virtual functions of the SR-IOV capability, where they are enabled."""
+    """The virtual functions of the SR-IOV capability, if they are enabled."""
     if "Enable+" not in record.register("IOVCtl:"):
         return None
     count = re.search(r"Number of VFs: (\d{1,5})", record.register("Initial VFs:"))
@@ -388,7 +389,7 @@ _REPORTS = re.compile(r"(?:CorrErr|NonFatalErr|FatalErr|UnsupReq|Correctable|Fat
 
 
 def _control2(registers: dict[str, str]) -> str:
-    """Device Control 2; its lines after AtomicOpsCtl: look as if they belonged to AtomicOpsCtl."""
+    """Device Control 2; lspci's lines after AtomicOpsCtl: are read as a part of AtomicOpsCtl."""
     return registers.get("DevCtl2", "") + registers.get("AtomicOpsCtl", "")
 
 
@@ -409,7 +410,7 @@ _UNLIMITED_NS = {"L0s": 4_000, "L1": 64_000}
 
 
 def _power(registers: dict[str, str]) -> Iterator[tuple[str, int]]:
-    """The states of ASPM that are enabled, with their exit latencies in nanoseconds."""
+    """The enabled states of ASPM, with their exit latencies in nanoseconds."""
     enabled = _ENABLED.search(registers.get("LnkCtl", ""))
     for state in enabled[1].split() if enabled else ():
         exit_latency = _EXITS[state].search(registers.get("LnkCap", ""))
@@ -420,7 +421,7 @@ def _power(registers: dict[str, str]) -> Iterator[tuple[str, int]]:
 
 
 def _registers(record: _Record) -> tuple[Kind | None, dict[str, str]]:
-    """The type of the Express capability and its registers, each with the lines that go on."""
+    """The type of the Express capability, and its registers with their continuation lines."""
     kind: Kind | None = None
     registers: dict[str, str] = {}
     inside, name = False, ""

@@ -1,7 +1,7 @@
-"""The functions of a listing, put together: what hangs below which root port.
+"""The functions of a listing as a tree: the switches and devices below each root port.
 
-A link has device 0 at its lower end; its other functions, and all that has no link, are parts of
-the machine that a fabric here does not have.
+A link has device 0 at its lower end. The other functions of this device, and functions without a
+link, are parts of the machine that a fabric cannot have.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WIDTHS = (1, 2, 4, 8, 12, 16, 32)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A function that a fabric here does not have, and why."""
+    """A function that a fabric cannot have, and the reason."""
 
     function: Function
     why: str
@@ -27,7 +27,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A leaf."""
+    """A device at the end of a tree."""
 
     function: Function
     express: Express
@@ -48,7 +48,7 @@ class Switch:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A root port or downstream port; nothing modelled is below it where `below` is a reason."""
+    """A root port or downstream port; `below` is a reason if no node of a fabric is below it."""
 
     function: Function
     express: Express
@@ -58,22 +58,22 @@ class Port:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """PCI domains that share a memory: their root ports, and the other functions of root buses."""
+    """PCI domains with a common memory: their root ports, and other functions of root buses."""
 
     domains: tuple[int, ...]
     ports: tuple[Port, ...]
     parts: tuple[Part, ...]
 
     def used(self) -> list[Port]:
-        """The root ports with something below."""
+        """The root ports that have a switch or device below."""
         return [port for port in self.ports if not isinstance(port.below, str)]
 
     def used_below(self) -> list[Port]:
-        """The ports with a function below them, ports of switches included."""
+        """The ports that have a function below, including the ports of switches."""
         return list(used_below(self.ports))
 
     def below(self) -> list[Device | Switch]:
-        """All switches and devices, each after the one above it."""
+        """All switches and devices, each after the node above it."""
         return [port.below for port in self.used_below() if not isinstance(port.below, str)]
 
 
@@ -93,12 +93,13 @@ MOST_BUSES = 255
 
 
 def assemble(listing: Listing) -> list[Host]:
-    """The machine of a listing: one host, or several where it is too large for one.
+    """The machine of a listing: one host, or several hosts if it is too large for one.
 
-    Each domain of a machine has its own bus numbers, and all of them reach one memory.
+    Each domain of a machine has its own bus numbers; all domains have the same memory.
 
     Raises:
-        ListingError: Its bridges do not make a tree, a part of it is missing, or it has no link.
+        ListingError: The bridges do not form a tree, a part of the machine is missing, or it has no
+            link.
     """
     tree = _Tree(listing)
     domains = sorted({function.slot.domain for function in listing.functions})
@@ -114,7 +115,7 @@ def assemble(listing: Listing) -> list[Host]:
 
 
 def _together(domains: list[Host]) -> Iterator[Host]:
-    """The fewest hosts that have place for the used root ports and all buses, in domain order."""
+    """The fewest hosts with room for the used root ports and all buses, in domain order."""
     members: list[Host] = []
     ports = buses = 0
     for one in domains:
@@ -137,16 +138,16 @@ def _joined(members: list[Host]) -> Host:
 
 
 def _buses(host: Host) -> int:
-    """One for each link in use, and one inside each switch."""
+    """The number of buses: one for each link in use, and one inside each switch."""
     return sum(2 if isinstance(node, Switch) else 1 for node in host.below())
 
 
 Bus = tuple[int, int]
-"""A domain and a bus number in it."""
+"""The number of a domain, and of a bus in this domain."""
 
 
 class _Tree:
-    """Which functions are on each bus, and which bridge leads there."""
+    """The functions on each bus, and the bridge above the bus."""
 
     def __init__(self, listing: Listing) -> None:
         self._listing = listing
@@ -172,7 +173,7 @@ class _Tree:
                 self._check_root(bus[1], functions, behind.get(bus[0], set()))
 
     def _connect(self, bridge: Function) -> None:
-        """Bus numbers grow from bridge to bridge (PCIe Base 7.5.1.3), so there can be no loop."""
+        """Adds a bridge; bus numbers grow from bridge to bridge (PCIe Base 7.5.1.3): no loops."""
         bus = _secondary(bridge)
         if bus is None or bridge.buses is None:
             return
@@ -195,7 +196,7 @@ class _Tree:
     def _check_root(
         self, number: int, functions: list[Function], behind: set[tuple[int, int]]
     ) -> None:
-        """A bus that no bridge leads to is a root bus, unless it has what root buses never have."""
+        """Checks that a bus without a bridge above has only functions that a root bus can have."""
         within = any(secondary < number <= subordinate for secondary, subordinate in behind)
         first = functions[0]
         if within or any(_needs_a_parent(function) for function in functions):
@@ -206,7 +207,7 @@ class _Tree:
             )
 
     def host(self, domain: int) -> Host:
-        """The root ports of a domain and all below them."""
+        """The root ports of a domain and all nodes below them."""
         functions = [one for bus in self._roots.get(domain, ()) for one in self._on[bus]]
         ports, parts = self._ports(functions, Kind.ROOT_PORT)
         return Host((domain,), ports, parts)
@@ -214,7 +215,7 @@ class _Tree:
     def _ports(
         self, functions: list[Function], kind: Kind
     ) -> tuple[tuple[Port, ...], tuple[Part, ...]]:
-        """The ports among the functions of a bus, and the rest with all below it."""
+        """The ports among the functions of a bus, and the other functions with all below them."""
         ports: list[Port] = []
         parts: list[Part] = []
         for function in functions:
@@ -261,7 +262,7 @@ class _Tree:
         return Switch(function, express, link, ports, parts + rest)
 
     def _nothing_below(self, function: Function, express: Express, bus: Bus | None) -> str:
-        """Why a port is empty; a link that is up leads to something, and lspci lists it later."""
+        """The reason why a port is empty; if its link is up, a function must be listed later."""
         if bus is None:
             return "its bus has no number"
         if not express.active:
@@ -291,7 +292,7 @@ _LOWER_ENDS = (Kind.UPSTREAM_PORT, Kind.ENDPOINT, Kind.LEGACY_ENDPOINT)
 
 
 def _physical_functions(listing: Listing) -> dict[Slot, Slot]:
-    """The physical function of each virtual function, by the routing IDs (PCIe Base 9.2.1.2)."""
+    """The physical function of each virtual function, from the routing IDs (PCIe Base 9.2.1.2)."""
     listed = {one.slot for one in listing.functions}
     found: dict[Slot, Slot] = {}
     for function in listing.functions:
@@ -313,14 +314,14 @@ _LAST_ROUTING_ID = 0xFFFF
 
 
 def _secondary(bridge: Function) -> Bus | None:
-    """The bus behind a bridge; firmware leaves 0 in one that it did not set up."""
+    """The bus below a bridge; `None` if firmware did not set up the bridge, and its number is 0."""
     if bridge.buses is None or bridge.buses.secondary == 0:
         return None
     return bridge.slot.domain, bridge.buses.secondary
 
 
 def _needs_a_parent(function: Function) -> bool:
-    """Whether it can only be at the lower end of a link, or inside a switch."""
+    """Whether the function can only be at the lower end of a link, or inside a switch."""
     express = function.express
     if express is None:
         return False
@@ -332,7 +333,7 @@ def _needs_a_parent(function: Function) -> bool:
 
 
 def _link(lower: Express, upper: Express) -> Link | None:
-    """The trained link: as its lower end says, or else its upper end."""
+    """The trained link as its lower end reports it, or else its upper end."""
     ends = [end for end in (lower.trained, upper.trained) if end and end.lanes in WIDTHS]
     if not ends:
         return None

@@ -1,4 +1,4 @@
-"""A machine written as a scenario, with a comment wherever it is not all of the machine."""
+"""Writes a machine as a scenario, with comments on parts of the machine that are left out."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Speed(StrEnum):
 
     @property
     def register(self) -> str:
-        """The register of the listing that has this speed."""
+        """The register of the listing that contains this speed."""
         return "LnkSta" if self is Speed.TRAINED else "LnkCap of both ends"
 
 
@@ -73,10 +73,10 @@ def scenario_of(
         listing: The functions of the machine.
         speed: The source of the speeds of links; widths are always the trained widths.
         with_left_out: Whether a comment names each part of the machine that is left out, instead of
-            one that counts them.
+            a comment with the number of these parts.
 
     Raises:
-        ListingError: The listing is not of a whole machine, or of one that no scenario can be.
+        ListingError: The listing is incomplete, or no scenario can describe the machine.
     """
     hosts = assemble(listing)
     names = _Names(listing, hosts, speed)
@@ -102,7 +102,7 @@ def scenario_of(
 
 
 def separate_hosts(listing: Listing) -> str | None:
-    """A sentence about a machine that is several hosts here, which share no memory."""
+    """A sentence about a machine that becomes several hosts here, without common memory."""
     count = len(assemble(listing))
     if count == 1:
         return None
@@ -131,7 +131,7 @@ class _Absent(str):
     __slots__ = ("kind",)
 
     def __new__(cls, kind: str, text: str) -> Self:
-        """Makes the comment of a part of this kind, which is counted."""
+        """Creates the comment for a part of this kind; the parts of a kind can be counted."""
         made = super().__new__(cls, f"# {text}")
         made.kind = kind
         return made
@@ -188,7 +188,7 @@ class _Names:
 
 
 def _host(host: Host, names: _Names) -> Iterator[str]:
-    """A host and all below it."""
+    """A host and all nodes below it."""
     count, first, last = len(host.domains), host.domains[0], host.domains[-1]
     more = f", {count} PCI domains up to {last:04x}" if count > 1 else ""
     yield _header("hosts", names.host(host), f"PCI domain {first:04x}{more}")
@@ -224,11 +224,11 @@ class _Chosen(NamedTuple):
 
     size: int
     is_lower: bool
-    """Whether the machine has set a smaller size than all of them support."""
+    """Whether the machine has set a smaller size than the size that all these functions support."""
 
     @classmethod
     def of(cls, port: Port, supported: int) -> _Chosen:
-        """The size that the nodes below `port` of a host that supports so much get here."""
+        """The size for the nodes below `port` of a host that supports the size `supported`."""
         below = [one.below for one in used_below((port,))]
         nodes = [node.express for node in below if not isinstance(node, str)]
         largest = min([supported, *map(_supported, nodes)])
@@ -246,7 +246,7 @@ class _Hierarchy(NamedTuple):
 
 
 def _root_ports(host: Host) -> tuple[dict[int, Port], tuple[Part, ...]]:
-    """The ports that a host here can have, by number, and what is left out."""
+    """The ports that a host in a scenario can have, by number, and the parts that are left out."""
     if len(host.ports) <= MOST_PORTS:
         return _numbered(host.ports), host.parts
     empty = [(port, port.below) for port in host.ports if isinstance(port.below, str)]
@@ -255,7 +255,7 @@ def _root_ports(host: Host) -> tuple[dict[int, Port], tuple[Part, ...]]:
 
 
 def _links(port: Port) -> frozenset[str]:
-    """The states of ASPM that both ends of the link below a port have enabled."""
+    """The states of ASPM that are enabled at both ends of the link below a port."""
     below = port.below
     return (
         frozenset()
@@ -265,7 +265,7 @@ def _links(port: Port) -> frozenset[str]:
 
 
 def _power_of_host(host: Host) -> Iterator[str]:
-    """ASPM, which simulated firmware enables at all links whose two ends support it."""
+    """The keys of ASPM, which simulated firmware enables if both ends of a link support it."""
     for state in _POWER:
         if any(state in _links(port) for port in host.used_below()):
             yield _setting(f"aspm_{state.lower()}", value=True)
@@ -276,7 +276,7 @@ _POWER = ("L0s", "L1")
 
 
 def _error_reporting(host: Host) -> Iterator[str]:
-    """Error messages and ECRC, which simulated software enables in all functions of a host."""
+    """The keys of error messages and ECRC, which simulated software enables in all functions."""
     used = host.used_below()
     functions = [one for port in used for one in _both_ends(port)]
     for key, having in (
@@ -300,7 +300,7 @@ def _both_ends(port: Port) -> Iterator[Port | Device | Switch]:
 def _exits(
     ports: Iterable[Port], express: Express | None = None, upper: Port | None = None
 ) -> Iterator[str]:
-    """Exit latencies of the states that are enabled at the links of a node."""
+    """The exit latencies of the enabled states at the links of a node."""
     for state in _POWER:
         found = [port.express.power[state] for port in ports if state in _links(port)]
         if express and upper and state in _links(upper):
@@ -310,7 +310,7 @@ def _exits(
 
 
 def _below(above: str, ports: dict[int, Port], of: _Hierarchy, depth: int = 0) -> Iterator[str]:
-    """The nodes below `ports` of `above`; as deep as there are buses."""
+    """The nodes below `ports` of the node `above`, with all levels below them."""
     for number, port in ports.items():
         if isinstance(port.below, str):
             continue
@@ -351,7 +351,7 @@ _SWITCH_SERVICES = _ROOT_SERVICES | {"acs_completion_redirect": "CmpltRedir"}
 
 
 def _access_control(ports: dict[int, Port], keys: Mapping[str, str]) -> Iterator[str]:
-    """Access Control Services of the ports of a switch or host; a key for all ports."""
+    """The keys of Access Control Services of a switch or host; each key is for all its ports."""
     able = {n: port.function.services for n, port in ports.items()}
     able = {n: services for n, services in able.items() if services is not None}
     for key, service in keys.items():
@@ -399,7 +399,7 @@ def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Itera
 
 
 def _attributes(express: Express) -> Iterator[str]:
-    """The attributes that requests may have, if they differ from the default."""
+    """The attributes that requests may have, if they differ from the defaults."""
     if not express.relaxed_ordering:
         yield _setting("relaxed_ordering_enable", value=False)
     if not express.no_snoop:
@@ -434,7 +434,7 @@ def _upstream(place: list[str], port: Port, below: Device | Switch, speed: Speed
 
 
 def _fastest(upper: Express, lower: Express) -> int | None:
-    """The fastest speed that both ends of a link have, by their capabilities."""
+    """The highest generation that both ends of a link have, from their capabilities."""
     able = [can.generation for can in (upper.capable, lower.capable) if can]
     known = [generation for generation in able if generation is not None]
     return min(known) if len(known) == 2 else None  # noqa: PLR2004 - both ends
@@ -449,7 +449,7 @@ def _shown(link: Link) -> str:
 
 
 def _payload(express: Express, chosen: _Chosen) -> Iterator[str]:
-    """Max payload sizes; enumeration sets the largest that all nodes of a hierarchy support."""
+    """The keys of max payload sizes; enumeration sets the largest that a hierarchy supports."""
     supported = _supported(express)
     if chosen.is_lower and express.max_payload == chosen.size < supported:
         note = f"as it is set; it supports {size(supported)}"
@@ -463,12 +463,12 @@ def _payload(express: Express, chosen: _Chosen) -> Iterator[str]:
 
 
 def _supported(express: Express) -> int:
-    """The payload that a function supports, or is set to, whichever is more."""
+    """The larger of the payload size that a function supports and the size that is set."""
     return max(express.max_payload_supported, express.max_payload)
 
 
 def _identity(function: Function, *, with_class: bool = False) -> Iterator[str]:
-    """Vendor, device and class, where the listing has their numbers (`lspci -nn`)."""
+    """Vendor, device and class, if the listing has their numbers (`lspci -nn`)."""
     maker = re.search(r"\[([0-9a-f]{4}):([0-9a-f]{4})\]", function.what)
     kind = re.match(r"[^:]*\[([0-9a-f]{4})\]:", function.what)
     if maker:
@@ -502,7 +502,7 @@ class _Bars:
                 self._moved.add(slot)
 
     def of(self, function: Function) -> Iterator[str]:
-        """The settings of a device's BAR, and what else it has."""
+        """The settings of a device's BAR, and comments on its other regions."""
         if function.slot not in self._largest:
             if function.memory:
                 yield "# its memory regions are listed without a size that a BAR has: the default"
@@ -522,7 +522,7 @@ _WIDE = 64
 
 
 def _left_regions(function: Function, why: str, but: int | None = None) -> Iterator[str]:
-    """A comment for each memory region of a function that is not here."""
+    """A comment for each memory region of a function that is left out."""
     for region in function.memory:
         if region.index != but:
             shown = "of unknown size" if region.size is None else size(region.size)
@@ -530,7 +530,7 @@ def _left_regions(function: Function, why: str, but: int | None = None) -> Itera
 
 
 def _regions(function: Function) -> Iterator[tuple[int, int, int]]:
-    """Size, address bits and number of the regions that a BAR here can be."""
+    """The size, address bits and number of the regions that can be a BAR in a scenario."""
     for region in function.memory:
         count = region.size or 0
         if count >= _SMALLEST_BAR and count.bit_count() == 1:
@@ -538,7 +538,7 @@ def _regions(function: Function) -> Iterator[tuple[int, int, int]]:
 
 
 def _numbered(ports: Iterable[Port]) -> dict[int, Port]:
-    """Ports by number: that of their device where no two are functions of one, else in order."""
+    """Ports by number: device numbers if all ports are different devices, or else their order."""
     ports = list(ports)
     devices = [port.function.slot.device for port in ports]
     switch = all(port.express.kind is Kind.DOWNSTREAM_PORT for port in ports)
@@ -547,7 +547,7 @@ def _numbered(ports: Iterable[Port]) -> dict[int, Port]:
 
 
 def _comments(ports: dict[int, Port], max_payload: int, parts: Iterable[Part]) -> Iterator[str]:
-    """Which port is which, and what is not here."""
+    """Comments with the function of each port, and the parts that are left out."""
     for number, port in ports.items():
         notes = [f"port {number} is {_named(port.function)}"]
         if isinstance(port.below, str):
@@ -568,7 +568,7 @@ def _parts(parts: Iterable[Part]) -> Iterator[str]:
 
 
 def _flow(hosts: list[Host], names: _Names) -> Iterator[str]:
-    """One flow to begin with: from the first device that may make requests into its host."""
+    """One flow as an example: from the first device that may make requests into its host."""
     ends = [(host, node) for host in hosts for node in host.below() if isinstance(node, Device)]
     if not ends:
         yield "# no device, so no flow"

@@ -1,1 +1,1 @@
-"""Numbers that were measured on hardware, from the files of the tools that measure them."""
+"""Numbers that were measured on hardware, read from the files of measuring tools."""

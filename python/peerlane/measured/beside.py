@@ -1,4 +1,4 @@
-"""Measured numbers beside the simulated ones of a run, or of the points of a sweep."""
+"""Measured numbers compared with the simulated numbers of a run, or of the points of a sweep."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pair(Document):
-    """A measured number and the simulated one.
+    """A measured number and the simulated number.
 
-    `metric` is `None` for a row of a measuring tool that is named as no workload, and `simulated`
-    where no run of the result has the settings of the point. The error is that of the simulated
-    number.
+    `metric` is `None` if a row of a measuring tool has the name of no workload, and `simulated` is
+    `None` if no run of the result has the settings of the point. The error is the error of the
+    simulated number.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Pair(Document):
 
 @dataclass(frozen=True, slots=True)
 class Beside(Document):
-    """The numbers of a file of measured ones, in their order."""
+    """The numbers of a file of measured numbers, in the order of the file."""
 
     pairs: tuple[Pair, ...]
 
@@ -51,12 +51,12 @@ class Beside(Document):
 
 
 def beside(document: Json, rows: Sequence[Point | Row], source: str) -> Beside:
-    """The measured numbers with the simulated ones of a document.
+    """Compares measured numbers with the simulated numbers of a document.
 
     Args:
         document: The JSON of a run, or of a sweep over keys.
         rows: The content of a file of measured numbers.
-        source: The file, for messages.
+        source: The name of the file, for messages.
 
     Raises:
         FileError: A point has a metric that the document does not have.
@@ -84,7 +84,7 @@ def beside(document: Json, rows: Sequence[Point | Row], source: str) -> Beside:
 
 
 def _same(one: Json, other: Json) -> bool:
-    """Whether two settings are the same, in whatever units they are written."""
+    """Whether two settings are equal, possibly in different units."""
 
     def amounts(settings: Json) -> dict[str, object]:
         known = {key: amount_of(value) for key, value in settings.items()}

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 NCCL = re.compile(r"^#\s+size\s.*\balgbw\s+busbw\b.*$", re.MULTILINE)
 PERFTEST = re.compile(r"^ *#bytes\s+.*#iterations\s.*$", re.MULTILINE)
-"""The line above the columns of each."""
+"""The headings of the columns of nccl-tests and of perftest."""
 _HALF = ("time", "algbw", "busbw", "wrong")
 _NCCL_FIELDS = {"time": ("time_ns", 1e3), "algbw": (RATE, 1e9), "busbw": (f"bus_{RATE}", 1e9)}
 _COLUMN = re.compile(r"#\w+|tps average|[^\s#][^\[#]*\[[^\]]+\]")
 _PERFTEST_UNITS = {"MB/sec": 2**20, "MiB/sec": 2**20, "Gb/sec": 125e6, "usec": 1e3, "nsec": 1.0}
-"""perftest counts a megabyte as 2^20 bytes, and a gigabit as 10^9 bits."""
+"""The units of perftest: its megabyte has 2^20 bytes, and its gigabit 10^9 bits."""
 _PERFTEST_FIELDS = {
     "BW average": RATE,
     "t_min": f"{LATENCY}.min",
@@ -30,7 +30,7 @@ _PERFTEST_FIELDS = {
 
 
 def of_nccl(text: str, source: str) -> list[Row]:
-    """The rows of nccl-tests: for each size the time and the rates, out of place and in place.
+    """The rows of nccl-tests: time and rates for each size, out of place and in place.
 
     Raises:
         FileError: The table is cut off.
@@ -57,7 +57,7 @@ def of_perftest(text: str, source: str) -> list[Row]:
     """The rows of perftest: for each size the average rate, or the latencies.
 
     Raises:
-        FileError: The table is cut off, or has a unit that is not known.
+        FileError: The table is cut off, or has an unknown unit.
     """
     found: list[Row] = []
     head = PERFTEST.search(text)

@@ -20,7 +20,7 @@ def rows(document: Mapping[str, Any], source: str) -> list[Row]:
     """The rows of all jobs that moved data.
 
     Raises:
-        FileError: A job does not have its form.
+        FileError: A job does not have the form of fio.
     """
     jobs = document["jobs"]
     if not isinstance(jobs, list):
@@ -51,7 +51,8 @@ def _job(job: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Row]:
             labels={key: str(options[key]) for key in ("rw", "iodepth") if key in options},
         )
         yield row(RATE, float(part["bw_bytes"]))
-        # lat is from the submission to the completion; without it clat, from the kernel's start.
+        # fio's lat is the time from submission to completion; clat, which begins in the kernel, is
+        # used without lat.
         times: list[Mapping[str, Any]] = [part.get(one, {}) for one in ("lat_ns", "clat_ns")]
         total = next((one for one in times if one.get("mean")), {})
         for name in ("mean", "min", "max"):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 MARK = re.compile(r"^Running \w+\.$|Matrix \((?:GB/s|us)\)", re.MULTILINE)
-"""A line of the text of either."""
+"""A line that only texts of these tools have."""
 _UNIT = re.compile(r"\((GB/s|us|ns)\)")
 _SCALES = {"GB/s": (RATE, 1e9), "us": (f"{LATENCY}.mean", 1e3), "ns": (f"{LATENCY}.mean", 1.0)}
 _HEAD = re.compile(r"\s*(D\\D|GPU|CPU)?((?:\s+\d+)+)\s*")
@@ -25,7 +25,7 @@ def of_json(document: Mapping[str, Any], source: str) -> list[Row]:
     """The rows of `nvbandwidth --json`.
 
     Raises:
-        FileError: A test does not have its form, or none has numbers.
+        FileError: A test does not have the form of nvbandwidth, or no test has numbers.
     """
     found: list[Row] = []
     try:
@@ -65,7 +65,7 @@ def of_text(text: str, source: str) -> list[Row]:
 
 
 def _matrices(lines: Sequence[str], at: int, title: str, unit: str, source: str) -> Iterator[Row]:
-    """The cells of the matrices below a title: one, or one of GPUs and one of CPUs."""
+    """The cells of the matrices below a title: one matrix, or a matrix of GPUs and one of CPUs."""
     wanted = 0
     while at < len(lines) and (head := _HEAD.fullmatch(lines[at])) is not None:
         count, first = len(head[2].split()), at

@@ -1,4 +1,4 @@
-"""Measured points in our own form: a table with the columns of a sweep, or TOML."""
+"""Measured points in a form of this project: a table with the columns of a sweep, or TOML."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 _UNIT = re.compile(r"(.+) \[(.+)\]")
 _SHOWN = 12
 _OTHERS = {"name", "metric", "value", "held_back", "seed", "status", "error"}
-"""Columns that are neither keys nor metrics."""
+"""The columns that are neither keys nor metrics."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry(Document):
-    """A table of `[[points]]`: its number, or the row of another file that has it."""
+    """An entry of `[[points]]`, with its value, or with the row of another file that has it."""
 
     metric: str
     value: float | str | None = None
@@ -46,13 +46,13 @@ class File(Document):
 
 
 def of_table(path: str) -> list[Point]:
-    """The points of a table such as `peerlane sweep --out` writes.
+    """The points of a table with the columns of `peerlane sweep --out`.
 
-    Columns that are named as keys are settings; of the others each cell is a point, or, where there
-    are columns `metric` and `value`, each row.
+    Columns with names of keys are settings. Each cell of the other columns is a point; in a table
+    with columns `metric` and `value`, each row is a point.
 
     Raises:
-        FileError: It is no such table.
+        FileError: The file is no table of this form.
     """
     rows = rows_of(path)
     keys = [key for key in keys_of(rows) if key != "name"]
@@ -81,10 +81,10 @@ def of_toml(path: str, rows: Callable[[str], list[Row]]) -> list[Point]:
 
     Args:
         path: The file.
-        rows: Reads a file of a measuring tool that a point names.
+        rows: A function that reads the file of a measuring tool that a point names.
 
     Raises:
-        FileError: It is no such file.
+        FileError: The file does not have this form.
     """
     source = str(path)
     entries = read_toml(File, Path(path).read_bytes(), source).points
@@ -108,7 +108,7 @@ def _of_tool(entry: Entry, rows: list[Row], where: str) -> str:
     """The number of a row, with its unit.
 
     Raises:
-        FileError: There is no such row, or it has no number of the metric.
+        FileError: The row does not exist, or has no number of the metric.
     """
     same = [row for row in rows if row.name == entry.row]
     for row in same:
@@ -128,7 +128,7 @@ def _split(column: str) -> tuple[str, str]:
 
 
 def _setting(column: str, value: object) -> tuple[str, Any]:
-    """A key and its value, with the unit of the column."""
+    """A key and its value; the value has the unit in the name of the column."""
     key, unit = _split(column)
     if unit and not isinstance(value, str):
         return key, f"{value} {unit}"

@@ -1,4 +1,4 @@
-"""Measured points: the settings of a run, a value of its result, and the number measured there."""
+"""Measured points: the settings of a run, a metric of its result, and the measured number."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from peerlane.measured.row import Row
 
 _UNITS = {"GB/s": "B/s", "ns": "ns"}
-"""The units of results by the units of figures."""
+"""The units of results, by the units of figures."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A number that was measured, and the value of a result that it is to be compared with.
+    """A measured number, and the metric of a result with which it is compared.
 
     Args:
-        metric: The value by its path, such as "flows.up.bytes_per_second", or by the words above
+        metric: The metric by its path, such as "flows.up.bytes_per_second", or by the heading of
             its column, such as "up GB/s".
         value: The number, with a unit or in the unit of the metric.
         settings: The keys that are set in the run, by their paths.
-        held_back: Whether the point judges a fit and is not spent for it.
+        held_back: Whether the point only judges a fit, and is not used for it.
         where: The place of the number in a file, for messages.
     """
 
@@ -45,10 +45,11 @@ class Point:
         """The point with the path of its metric, and its value in the unit of the result.
 
         Args:
-            metrics: The paths of the metrics of a result by themselves, and by their words.
+            metrics: The paths of the metrics of a result, by the paths themselves and by their
+                headings.
 
         Raises:
-            FileError: There is no such metric, or the value is no number above 0 of its kind.
+            FileError: The metric does not exist, or the value is no number above 0 of its kind.
         """
         is_uplink = self.metric.split(".")[2:3] == ["upstream"]
         path = metrics.get(self.metric, self.metric if is_uplink else None)
@@ -74,14 +75,14 @@ class Point:
 def of_rows(
     rows: Iterable[Point | Row], paths: Sequence[str], source: str
 ) -> list[tuple[Row | None, Point | None]]:
-    """The points of a file, with the row of a measuring tool that each was made of.
+    """The points of a file, each with the row of a measuring tool from which it was made.
 
-    A row is a point if it is named as a workload is; the others have none.
+    A row is a point if it has the name of a workload; other rows have no point.
 
     Args:
-        rows: Of the file.
-        paths: The metrics of a result.
-        source: The file.
+        rows: The rows or points of the file.
+        paths: The paths of the metrics of a result.
+        source: The name of the file.
     """
     metrics = {heading(path).head: path for path in reversed(paths)} | {one: one for one in paths}
     parts = [split_path(path) for path in paths]
@@ -99,7 +100,7 @@ def of_rows(
 
 
 def paths_of(document: Mapping[str, Any]) -> list[str]:
-    """The metrics of a result, perhaps of before the run, when its latencies are not known."""
+    """The paths of a result's metrics, including latencies, which have no value before the run."""
     parts = ("mean", "min", "p50", "p90", "p99", "p999", "max")
     return [
         *numbers(document),

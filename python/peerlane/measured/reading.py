@@ -1,4 +1,4 @@
-"""Reads a file of measured numbers, whatever tool wrote it."""
+"""Reads a file of measured numbers in any of the known forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from peerlane.measured.row import Row
 
 _JSON = {"jobs": fio.rows, "nvbandwidth": matrices.of_json}
-"""The first keys of documents of tools."""
+"""The keys that identify JSON documents of measuring tools."""
 _TEXT = (
     (matrices.MARK, matrices.of_text),
     (columns.NCCL, columns.of_nccl),
@@ -29,11 +29,11 @@ _RIGHT = f"write a table (.csv), points in TOML (.toml), or name what {TOOLS} ha
 
 
 def measured(path: str | PathLike[str]) -> list[Point] | list[Row]:
-    """The points of a file in our own form, .csv, .parquet or .toml, or the rows of a tool's.
+    """The points of a .csv, .parquet or .toml file, or the rows of a measuring tool's file.
 
     Raises:
-        FileError: The file is none of them, is empty, or is cut off.
-        OSError: It cannot be read.
+        FileError: The file has none of these forms, is empty, or is cut off.
+        OSError: The file cannot be read.
     """
     source = str(path)
     found: list[Point] | list[Row]
@@ -49,10 +49,10 @@ def measured(path: str | PathLike[str]) -> list[Point] | list[Row]:
 
 
 def rows_of(path: str) -> list[Row]:
-    """The rows of what a measuring tool has written.
+    """The rows of the output of a measuring tool.
 
     Raises:
-        FileError: The file is of no tool that is known, is empty, or is cut off.
+        FileError: The file is not from a known tool, is empty, or is cut off.
     """
     text = text_of(path)
     if not text.strip():
@@ -67,7 +67,7 @@ def _reader(text: str, source: str) -> Callable[[], list[Row]]:
     for mark, read in _TEXT:
         if mark.search(text):
             return partial(read, text, source)
-    # fio writes its warnings before the document.
+    # fio writes warnings before the JSON document.
     begin = 0 if text.lstrip().startswith("{") else text.find("\n{") + 1
     if text[begin:].lstrip().startswith("{"):
         document = json_of(text[begin:], source)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 RATE = "bytes_per_second"
 LATENCY = "latency_ns"
 PERCENTILES = {"50": "p50", "90": "p90", "99": "p99", "99.9": "p999"}
-"""The percentiles that results of Peerlane have, by their names there."""
+"""The percentiles of Peerlane's results, with their names in the results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,13 @@ class Row:
     """A measured rate or latency.
 
     Args:
-        name: What was measured, as the tool names it: a job, a test and its devices or its size.
-        field: The field of a result of Peerlane that has such a number: "bytes_per_second", or
+        name: The tool's name for the measurement: a job, or a test with its devices or its size.
+        field: The field of Peerlane's results for this kind of number: "bytes_per_second", or
             "latency_ns.p50".
         value: The number, in bytes per second or nanoseconds.
-        size: The bytes of one transfer, if the tool says them.
-        direction: "read" or "write", if the tool says it.
-        labels: Whatever else the tool says of the row.
+        size: The bytes of one transfer, if the tool reports them.
+        direction: "read" or "write", if the tool reports it.
+        labels: Other properties of the row that the tool reports.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Row:
 
 
 def number(cell: str) -> float | None:
-    """The number of a cell of a table, if it is one."""
+    """The number in a cell of a table; `None` if it has none."""
     try:
         return float(cell)
     except ValueError:

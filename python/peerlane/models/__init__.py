@@ -1,1 +1,1 @@
-"""Device models of one's own: classes in Python, and libraries in Rust."""
+"""User-written device models: classes in Python, and libraries in Rust."""

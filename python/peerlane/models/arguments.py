@@ -1,4 +1,4 @@
-"""What a program gives to a call of a device: its check, and the error that says what to give."""
+"""Checks of the arguments of calls of a device, and errors that describe the right arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 def wrong_number(**numbers: object) -> Exception | None:
-    """The error of an address or a length, by its name, that is not a number that can be."""
+    """The error for an address or a length, by its name, that is no possible number, or `None`."""
     for what, number in numbers.items():
         right = "give a whole number"
         if not hasattr(number, "__index__"):
@@ -20,7 +20,7 @@ def wrong_number(**numbers: object) -> Exception | None:
 
 
 def wrong_vector(vector: object, count: int) -> Exception | None:
-    """The error of an interrupt vector that a function with `count` vectors does not have."""
+    """The error for an interrupt vector that a function with `count` vectors does not have."""
     if not hasattr(vector, "__index__"):
         return TypeError(f"the interrupt vector is {vector!r}; give a whole number")
     if not 0 <= index(vector) < count:
@@ -30,7 +30,7 @@ def wrong_vector(vector: object, count: int) -> Exception | None:
 
 
 def data_bytes(data: object) -> bytes:
-    """The bytes of a write. `bytes` of a number would be as many zeros.
+    """The bytes of a write; a number is refused, because `bytes` would make zeros of it.
 
     Raises:
         TypeError: The data is not bytes.
@@ -44,11 +44,12 @@ def data_bytes(data: object) -> bytes:
 
 
 def operand_bytes(operation: str, size: object, *operands: object) -> bytes:
-    """The operands of an atomic operation on `size` bytes; that of a fetch and add may be negative.
+    """The operands of an atomic operation of `size` bytes; fetch and add may have a negative one.
 
     Raises:
         TypeError: An operand is no whole number.
-        ValueError: An operand does not have `size` bytes, or the operation is on no so many.
+        ValueError: An operand does not have `size` bytes, or the operation is not defined for this
+            size.
     """
     sizes = {4: "4", 8: "8"} | ({16: "16"} if operation == "compare_and_swap" else {})
     width = index(size) if hasattr(size, "__index__") else 0
@@ -71,7 +72,7 @@ def answer_bytes(value: object, length: int) -> bytes:
     """The answer to a read of `length` bytes: bytes, or their little-endian number.
 
     Raises:
-        TypeError: The value is neither.
+        TypeError: The value is neither bytes nor a number.
         ValueError: The value has another length.
     """
     if isinstance(value, int):

@@ -56,9 +56,9 @@ Defect = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """The answer to a read of registers by a completion that is wrong on purpose.
+    """The answer to a read of registers by a deliberately wrong completion.
 
-    `on_read` returns it in the place of `value`, to test how requesters take such a completion.
+    `on_read` returns it instead of `value`, to test how requesters handle a wrong completion.
     """
 
     value: Registers
@@ -96,11 +96,12 @@ class Device:
 
     The simulator calls `on_reset`, `on_read` and `on_write`, each at one point of simulated time.
     An engine is an `async` method: it waits for memory (`dma_read`, `dma_write`, atomics), for time
-    (`sleep`), for a `Signal` or another engine. `on_write` may return an engine, which is
-    started then, and `on_read` may be `async`, so that the reader waits for it.
+    (`sleep`), for a `Signal` or another engine. `on_write` may return an engine, which is then
+    started, and `on_read` may be `async`; the requester then waits for its end.
 
-    A reset ends the engines of a function, and the end of a simulation all of them: `finally` is
-    done up to its next `await`, and requests that it makes there are dropped.
+    A reset ends the engines of a function, and the end of a simulation ends all engines. A
+    `finally` block of an ended engine runs up to its next `await`, and requests in this block are
+    dropped.
 
     A class is used by `Fabric.device(NAME, TO, model=CLASS)` or `model=CLASS(...)`, and by
     `peerlane run FILE --model NAME=FILE.py:CLASS`.
@@ -109,8 +110,8 @@ class Device:
         values: Values of parameters.
 
     Raises:
-        TypeError: There is no such parameter.
-        ValueError: A parameter has no such value.
+        TypeError: The model does not have the parameter.
+        ValueError: The value of a parameter is not possible.
     """
 
     name: ClassVar[str | None] = None
@@ -123,26 +124,26 @@ class Device:
     bars: ClassVar[Mapping[int, int | str | Bar]] = {}
     """The size of each BAR by its number: a text such as "4 KiB", bytes, or a `Bar`."""
     msix_vectors: ClassVar[int] = 0
-    """Interrupt vectors; their table is in a BAR of its own."""
+    """The number of interrupt vectors; their table is in a BAR of its own."""
     tags: ClassVar[int] = 32
-    """Most reads and atomic operations that each function has outstanding at once, as packets."""
+    """The most reads and atomic operations that each function can have outstanding, as packets."""
     virtual_functions: ClassVar[int] = 0
-    """Most virtual functions (SR-IOV) that a device can have."""
+    """The most virtual functions (SR-IOV) that the device can have."""
 
     _shell: _core.ModelShell
     _tasks: Tasks
     _known_as: str = ""
     """The name of the device, once it is in a simulation."""
     _has_dropped: bool = False
-    """Whether there was a warning about a write that is dropped."""
+    """Whether a warning about a dropped write was given."""
 
     def __init_subclass__(cls, **arguments: object) -> None:
-        """Refuses names that are almost names of a device, such as `on_wirte`."""
+        """Refuses names that are almost names of the interface, such as `on_wirte`."""
         super().__init_subclass__(**arguments)
         refuse_misspelt(cls, Device, INTERFACE)
 
     def __new__(cls, *args: object, **values: object) -> Device:  # noqa: ARG004, PYI034 - see below
-        """Makes the private parts, so that the `__init__` of a class need not call `super()`."""
+        """Creates the private parts, so that the `__init__` of a class need not call `super()`."""
         device = super().__new__(cls)
         device._shell = cast("_core.ModelShell", NoShell())
         device._tasks = Tasks()
@@ -157,11 +158,11 @@ class Device:
             setattr(self, key, value)
 
     def on_reset(self) -> None:
-        """Puts the device into the state after power-on; the first call, repeated after each reset.
+        """Puts the device into the state after power-on: the first call, and again at each reset.
 
-        Its engines were ended before. `function` is the function that is reset; 0 stands for all.
-        A virtual function is also reset when software clears VF Enable: it is gone then, and what
-        it begins is dropped.
+        The engines have already ended. `function` is the function that is reset; 0 stands for all.
+        A virtual function is also reset when software clears VF Enable. It then no longer exists,
+        and requests of its engines are dropped.
         """
 
     def on_read(self, bar: int, offset: int, length: int) -> Read | Awaitable[Read]:
@@ -169,22 +170,23 @@ class Device:
 
         Args:
             bar: The BAR.
-            offset: The first byte in it.
+            offset: The first byte in the BAR.
             length: The number of bytes.
 
         Returns:
-            The bytes, or their value as a little-endian number; `None` where there is no register,
-            which is an unsupported request. What an `async` method returns is checked in the same
-            way; its `None` is a completer abort. A `Malformed` value makes a wrong completion.
+            The bytes, or their value as a little-endian number; `None` if there is no register,
+            which results in an unsupported request. The value of an `async` method is checked in
+            the same way, but `None` then results in a completer abort. A `Malformed` value makes a
+            wrong completion.
         """
         del bar, offset, length
         return None
 
     def on_write(self, bar: int, offset: int, data: bytes) -> Awaitable[object] | None:
-        """Takes a write of registers; returns an engine to start, or `None`.
+        """Handles a write of registers; returns an engine to start, or `None`.
 
         Warns:
-            ModelWarning: The class does not define it, so that the write is dropped.
+            ModelWarning: The class does not define the method, so that the write is dropped.
         """
         if type(self).on_write is Device.on_write and not self._has_dropped:
             self._has_dropped = True
@@ -204,17 +206,18 @@ class Device:
         """The function that is accessed or reset, or whose engine runs; 0 is the physical one."""
         return self._tasks.function
 
-    # Nothing below uses names of this class that a model may hide, such as `start` or `function`.
+    # The code below does not use names of this class that a model may override, such as `start` or
+    # `function`.
 
     def start(self, engine: Awaitable[Result]) -> Task[Result]:
-        """Starts an engine beside all others; `await` of what it returns waits for its end.
+        """Starts an engine beside all others; `await` of the returned task waits for its end.
 
         An exception that the engine does not catch ends the run.
         """
         return self._tasks.start(engine)
 
     def signal(self) -> Signal:
-        """A new signal: engines wait for it by `await signal`, until `signal.set()`."""
+        """Creates a signal: engines wait for it by `await signal`, until `signal.set()`."""
         return Signal(self._tasks)
 
     async def sleep(self, time: float | str) -> None:
@@ -234,7 +237,7 @@ class Device:
         """Reads memory, or another device, by as many requests as it takes.
 
         Raises:
-            RequestError: There is no data, for example because no memory has the address.
+            RequestError: The read has no data, for example because no memory has the address.
             ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
         """
         tag = self._tasks.tag()
@@ -248,7 +251,7 @@ class Device:
             raise RequestError(error.why, f"read of {length} bytes at {address:#x}") from None
 
     async def dma_write(self, address: int, data: Buffer) -> None:
-        """Writes memory, or another device, after all earlier writes; waits until it has left.
+        """Writes memory, or another device, after all earlier writes; waits until all has left.
 
         Raises:
             ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
@@ -258,7 +261,7 @@ class Device:
         await Answer[object](tag)
 
     def post(self, address: int, data: Buffer) -> None:
-        """Writes memory as `dma_write` does, without waiting."""
+        """Writes memory in the same way as `dma_write`, without waiting."""
         self._write(None, address, data)
 
     def _write(self, tag: int | None, address: int, data: Buffer) -> None:
@@ -269,28 +272,29 @@ class Device:
             raise wrong_number(address=address) or error from None
 
     async def fetch_add(self, address: int, value: int, *, size: int = 8) -> int:
-        """Adds `value` to `size` bytes of memory, 4 or 8; returns what was there before.
+        """Adds `value` to `size` bytes of memory, 4 or 8; returns the old value.
 
         Raises:
-            RequestError: There is no result, for example because no memory has the address.
+            RequestError: The operation has no result, for example because no memory has the
+                address.
             TypeError: An argument is no whole number.
             ValueError: The address, the size or a number is not possible.
         """
         return await self._atomic("fetch_add", address, size, value)
 
     async def swap(self, address: int, value: int, *, size: int = 8) -> int:
-        """Writes `value` to `size` bytes of memory, 4 or 8; returns what was there before.
+        """Writes `value` to `size` bytes of memory, 4 or 8; returns the old value.
 
-        Raises what `fetch_add` does.
+        The errors are the errors of `fetch_add`.
         """
         return await self._atomic("swap", address, size, value)
 
     async def compare_and_swap(
         self, address: int, expected: int, value: int, *, size: int = 8
     ) -> int:
-        """Writes `value` if `expected` is there; returns what was there. `size` is 4, 8 or 16.
+        """Writes `value` if the memory has `expected`; returns the old value; `size` is 4, 8 or 16.
 
-        Raises what `fetch_add` does.
+        The errors are the errors of `fetch_add`.
         """
         return await self._atomic("compare_and_swap", address, size, expected, value)
 
@@ -311,7 +315,7 @@ class Device:
 
         Raises:
             TypeError: The vector is no whole number.
-            ValueError: The function has no such vector.
+            ValueError: The function does not have the vector.
         """
         try:
             self._shell.interrupt(vector, self._tasks.function)
@@ -319,7 +323,7 @@ class Device:
             raise wrong_vector(vector, self._shell.vectors()) or error from None
 
     def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
-        """Reports an error of the device itself (Internal Error), by a message if it is enabled."""
+        """Reports an error of the device itself (Internal Error), by a message if enabled."""
         try:
             self._shell.report(severity, self._tasks.function)
         except TypeError:
@@ -335,7 +339,7 @@ class Device:
         self._as(function, self.on_reset)
 
     def _end_engines(self, function: int) -> None:
-        """Ends the engines of a function, or all for 0, and drops what they ask for meanwhile."""
+        """Ends the engines of a function, or all for 0; drops requests that they make meanwhile."""
         self._shell.ending(function, self._tasks.close)
 
     def _read_of(self, function: int, access: tuple[int, int, int]) -> Read | Awaitable[Read]:
@@ -399,14 +403,14 @@ def name_of(model: type[Device]) -> str:
 def declaration(
     model: type[Device], defaults: Mapping[str, Written] = MappingProxyType({})
 ) -> _core.Declaration:
-    """The declaration of a model, as the simulator takes it.
+    """The declaration of a model, in the form of the simulator.
 
     Args:
         model: The class.
         defaults: Defaults of parameters in place of the defaults of the class.
 
     Raises:
-        ValueError: The class is not what a model must be; the message says what to write.
+        ValueError: The class is no valid model; the message has the correction.
     """
     own = model.__name__
     named: object = model.name
@@ -453,9 +457,10 @@ def declaration(
 
 
 def _help(model: type[Device]) -> str:
-    """The first paragraph of the docstring, or the name of a class without one.
+    """The first paragraph of the docstring, or the name of a class without a docstring.
 
-    A class has the docstring of the model that it is derived from, but not that of `Device`.
+    A class inherits the docstring of the model from which it is derived, but not the docstring of
+    `Device`.
     """
     models = (one for one in model.__mro__ if issubclass(one, Device) and one is not Device)
     texts = (inspect.cleandoc(one.__doc__) for one in models if one.__doc__)

@@ -20,7 +20,7 @@ _Waited = "int | Task[Any] | Signal"
 
 
 class Task(Generic[Result]):
-    """An engine that runs beside others: `await` waits for its end, and gives its value."""
+    """An engine that runs beside others: `await` waits for its end, and returns its value."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Result], function: int) -> None:
         self.coroutine = coroutine
@@ -35,7 +35,7 @@ class Task(Generic[Result]):
         return self._value  # type: ignore[return-value]
 
     def end(self, value: Result) -> None:
-        """Keeps the value of the engine, which has ended."""
+        """Stores the value of the engine, which has ended."""
         self.is_done = True
         self._value = value
 
@@ -51,12 +51,12 @@ class Signal:
         yield self
 
     def set(self) -> None:
-        """Resumes all engines that wait now."""
+        """Resumes all engines that are waiting."""
         self._tasks.go_on_all(self)
 
 
 class Answer(Generic[Result]):
-    """An awaitable that ends when the simulator answers the request, or the timer, with a tag."""
+    """An awaitable that ends when the simulator answers the request or the timer with its tag."""
 
     def __init__(self, tag: int) -> None:
         self._tag = tag
@@ -74,18 +74,18 @@ class Tasks:
         self._tags = 0
         self._ending: int | None = None
         self._ended: object = None
-        """The coroutine of the engine that ended last."""
+        """The coroutine of the engine that was the last to end."""
         self.function = 0
 
     def tag(self) -> int:
-        """A tag that no request of the device has had."""
+        """A tag that the device has not used yet."""
         self._tags += 1
         return self._tags
 
     def start(self, work: Awaitable[Result], given: str = "start was given") -> Task[Result]:
-        """Starts an engine, which runs until it waits. `given` says where it comes from.
+        """Starts an engine, which runs until it waits; `given` names its origin for messages.
 
-        An engine that is ended starts no other.
+        An engine that is being ended cannot start another engine.
 
         Raises:
             TypeError: `work` is not a coroutine.
@@ -123,7 +123,7 @@ class Tasks:
                 self._go_on(task, value)
 
     def activity(self) -> list[str]:
-        """The engines that run, each with the line at which it waits; or why there is none."""
+        """The running engines, each with the line at which it waits; or why there is none."""
         if self._running:
             running = [task.coroutine for task in self._running]
             lines = [f"its engine {name(one)} waits at {place(one)}" for one in running]
@@ -150,7 +150,7 @@ class Tasks:
         return self._ending is not None and self._ending in (0, task.function)
 
     def _end(self, task: Task[Any]) -> None:
-        """Ends an engine where it waits. Where it waits in `finally`, it ends there."""
+        """Ends an engine at its present `await`, and then at each `await` of a `finally`."""
         outer, self.function = self.function, task.function
         try:
             for _ in range(MOST_WAITS):
@@ -184,7 +184,7 @@ class Tasks:
                 waited.waiters.append(task)
             else:
                 right = "await calls of the device alone, such as self.sleep(ns)"
-                # Thrown where it waits, so that the traceback ends at that line.
+                # The error is raised at the `await`, so that its traceback ends at this line.
                 self._go_on(task, None, TypeError(f"an engine waits for {waited!r}; {right}"))
         finally:
             self.function = outer
@@ -194,11 +194,11 @@ MOST_SHOWN = 4
 """The most engines of a device that a message names."""
 
 MOST_WAITS = 100
-"""The most places at which an engine that is ended may wait once more."""
+"""The most places at which an engine may wait again while it is being ended."""
 
 
 class NoShell:
-    """The shell of a device that is in no simulation."""
+    """The shell of a device that is not in a simulation."""
 
     def __getattr__(self, name: str) -> ModelShell:
         raise RuntimeError("the device is in no simulation and on no bench yet; use on_reset")

@@ -33,7 +33,7 @@ class Library:
         path: The library.
 
     Raises:
-        ValueError: The file has no model, or one for another version of the interface.
+        ValueError: The file has no model, or a model for another version of the interface.
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
@@ -43,11 +43,12 @@ class Library:
 
 
 Source = type[Device] | Device | Library | str | PathLike[str]
-"""A model: a class, an object that is the one device, or a file (`FILE.py:CLASS`, `libNAME.so`)."""
+"""A model: a class, an object that is the single device of the model, or a file (`FILE.py:CLASS`,
+`libNAME.so`)."""
 
 
 def name(source: type[Device] | Device | Library) -> str:
-    """The name that a model has where none is given."""
+    """The name of a model if no name is given."""
     if isinstance(source, Library):
         return source.name
     return name_of(source if isinstance(source, type) else type(source))
@@ -57,7 +58,7 @@ def load_all(models: Mapping[str, Source]) -> list[_core.DeviceModel]:
     """Loads models by their names in scenarios.
 
     Raises:
-        ValueError: A source is not a model; the message says why.
+        ValueError: A source is not a model; the message has the reason.
     """
     return [load(name, source) for name, source in models.items()]
 
@@ -67,7 +68,7 @@ def load(name: str, source: object) -> _core.DeviceModel:
 
     Raises:
         TypeError: `source` is no class, object, library or file.
-        ValueError: `source` has no model; the message says why.
+        ValueError: `source` has no model; the message has the reason.
     """
     if isinstance(source, Library):
         source = source.path
@@ -92,7 +93,7 @@ def load(name: str, source: object) -> _core.DeviceModel:
 
 
 def settings_of(device: Device) -> dict[str, Written]:
-    """The parameters that were set on a device, with their values as scenarios have them."""
+    """The parameters that were set on a device, with their values in the form of scenarios."""
     return dict(vars(device).get(OWN, {}))
 
 
@@ -100,13 +101,13 @@ Own = type[Device] | Device | Library
 
 
 def with_model(models: Mapping[str, Own], model: object) -> tuple[str, dict[str, Own]]:
-    """The name of a model in a scenario, and all models of the scenario with it.
+    """Adds a model to the models of a scenario; returns its name, and all models.
 
-    If another model has its name, a number makes the name different.
+    If another model has the same name, a number is added to the name.
 
     Raises:
         TypeError: `model` is not a model.
-        ValueError: `model` is an object that is a device of the scenario already.
+        ValueError: `model` is an object that is already a device of the scenario.
     """
     if not is_model(model):
         right = "give a built-in model's name, a class derived from peerlane.Device, or a Library"
@@ -127,7 +128,7 @@ def with_model(models: Mapping[str, Own], model: object) -> tuple[str, dict[str,
 
 
 def refuse_file(model: str | None) -> None:
-    """Refuses the path of a file where the name of a model belongs.
+    """Refuses the path of a file instead of the name of a model.
 
     Raises:
         TypeError: `model` is a path.
@@ -138,7 +139,7 @@ def refuse_file(model: str | None) -> None:
 
 
 def is_model(model: object) -> TypeIs[Own]:
-    """Whether an object is a model, and no file."""
+    """Whether an object is a model, and not a file."""
     is_class = isinstance(model, type) and issubclass(model, Device)
     return is_class or isinstance(model, Device | Library)
 
@@ -150,7 +151,7 @@ def _is_same(one: Own, other: Own) -> bool:
 
 
 def refuse_many(models: Mapping[str, Own]) -> None:
-    """Refuses objects where a fabric is simulated several times at once.
+    """Refuses objects as models if a fabric is simulated several times at once.
 
     Raises:
         ValueError: One of the models is an object.
@@ -164,13 +165,13 @@ def refuse_many(models: Mapping[str, Own]) -> None:
 
 
 def _split(source: str) -> tuple[Path, str]:
-    """The file, and the class in it that is wanted, if one is named."""
+    """The path of a file, and the name of the class in it, if one is given."""
     found = re.fullmatch(r"(.*\.py):(\w*)", source)
     return (Path(found[1]), found[2]) if found else (Path(source), "")
 
 
 def _changed(path: Path) -> int:
-    """The time of the last change of a file, so that a changed one is loaded anew."""
+    """The time of the last change of a file, so that a changed file is loaded again."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -212,7 +213,7 @@ _making: ContextVar[Devices | None] = ContextVar("making", default=None)
 
 @contextmanager
 def devices_made() -> Iterator[Devices]:
-    """Collects the devices that are made in this context."""
+    """Collects the devices that are created in this context."""
     devices: Devices = WeakValueDictionary()
     token = _making.set(devices)
     try:
@@ -222,7 +223,7 @@ def devices_made() -> Iterator[Devices]:
 
 
 def _made(name: str, device: Device) -> Device:
-    """The device, which knows its name now, and which the simulation that is being made keeps."""
+    """Sets the name of a device, and adds the device to the simulation that is being created."""
     vars(device).update(_known_as=name, _has_dropped=False)
     devices = _making.get()
     if devices is not None:
@@ -234,7 +235,7 @@ def _with_values(device: Device, values: dict[str, Any]) -> Device:
     own = settings_of(device)
     for key, value in values.items():
         setattr(device, key, value)
-    # The values of one simulation do not become the object's own ones.
+    # The object keeps its own values: values for one simulation do not replace them.
     vars(device)[OWN] = own
     return device
 

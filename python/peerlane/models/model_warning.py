@@ -6,7 +6,7 @@ from traceback import walk_stack
 
 
 class ModelWarning(UserWarning):
-    """A device model that probably does not do what its author meant: `DEVICE: why; the remedy`."""
+    """A device model that is probably wrong; the message has the form `DEVICE: why; the remedy`."""
 
 
 def warn(message: str) -> None:

@@ -1,4 +1,4 @@
-"""A device that is a program outside the simulation."""
+"""Devices that are programs outside the simulation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Simulated(Protocol):
     """The part of `peerlane.Simulation` that a device outside uses."""
 
     def collect(self) -> None:
-        """Gives the accesses that have ended their outcomes."""
+        """Sets the outcomes of accesses that have ended."""
 
     @property
     def core(self) -> _core.Simulation:
@@ -60,8 +60,8 @@ class BarAccess:
         """Answers a read, now or later, with bytes or with their little-endian number.
 
         Raises:
-            TypeError: The value is neither.
-            ValueError: It is no read that waits, or the value has another length.
+            TypeError: The value is neither bytes nor a number.
+            ValueError: The access is no read that waits, or the value has another length.
         """
         self._device.answer(self.tag, value)
 
@@ -69,49 +69,49 @@ class BarAccess:
         """Refuses a read: Unsupported Request in the callback of the read, later Completer Abort.
 
         Raises:
-            ValueError: It is no read that waits.
+            ValueError: The access is no read that waits.
         """
         self._device.refuse(self.tag)
 
 
 class OutsideDevice(Device):
-    """A device that is a program outside the simulation: it answers accesses when it likes.
+    """A device that is a program outside the simulation, and answers accesses at any time.
 
-    Class attributes declare it as they declare a `Device`, and `Fabric.device(NAME, TO,
-    model=OBJECT)` puts it into a fabric. Each access to its BARs is a `BarAccess`: `on_access` is
-    called with it, if it is set; otherwise it waits in `accesses`. A read may be answered in the
-    callback or at any later time. `begin_read` and others make requests in flight at any time
+    Class attributes declare it in the same way as a `Device`, and `Fabric.device(NAME, TO,
+    model=OBJECT)` puts it into a fabric. Each access to its BARs is a `BarAccess`: if `on_access`
+    is set, it is called with the access; otherwise the access waits in `accesses`. A read may be
+    answered in the callback or at any later time. `begin_read` and similar methods begin requests
     between runs of the simulation, and in callbacks.
 
-    An exception in the callback ends the run with `ModelError`, whose cause it is.
+    An exception in the callback ends the run with a `ModelError`, and is the cause of this error.
     """
 
     on_access: Callable[[BarAccess], object] | None = None
-    """The function, or the method of the class, that is called with each access."""
+    """The function or method that is called with each access."""
     accesses: deque[BarAccess]
-    """The accesses that have arrived and that no callback has taken, oldest first."""
+    """The accesses that have arrived and that no callback has received, oldest first."""
 
     _open: dict[int, BarAccess]
     _in_flight: dict[int, Access[bytes] | AtomicAccess]
     _work: list[Callable[[], None]]
     _simulation: Simulated | None
     _is_on: bool
-    """Whether the first reset, after power-on, has come."""
+    """Whether the device has had its first reset, after power-on."""
 
     def __init_subclass__(cls, **arguments: object) -> None:
-        """Refuses names that are almost names of a device, such as `on_acces`."""
+        """Refuses names that are almost names of the interface, such as `on_acces`."""
         super().__init_subclass__(**arguments)
         refuse_misspelt(cls, OutsideDevice, ["on_access"])
 
     def __new__(cls, *args: object, **values: object) -> OutsideDevice:  # noqa: PYI034 - as `Device`
-        """Makes the private parts, so that the `__init__` of a class need not call `super()`."""
+        """Creates the private parts, so that the `__init__` of a class need not call `super()`."""
         device = super().__new__(cls, *args, **values)
         parts: dict[str, object] = {"accesses": deque(), "_work": [], "_open": {}, "_in_flight": {}}
         vars(device).update(parts, _simulation=None, _is_on=False)
         return cast("OutsideDevice", device)
 
     def attach(self, simulation: Simulated, known_as: str) -> None:
-        """Connects the device with its simulation, which calls it when it is made."""
+        """Connects the device with its simulation, which calls this method when it is created."""
         self._simulation, self._known_as = simulation, known_as
         self._is_on = False
         self._open.clear()
@@ -121,7 +121,7 @@ class OutsideDevice(Device):
     def on_read(
         self, bar: int, offset: int, length: int
     ) -> int | bytes | Awaitable[int | bytes] | None:
-        """Makes an access of the read; `on_access` gets it."""
+        """Creates the access for a read, and passes it to `on_access` if this is set."""
         access = BarAccess(self, "read", (bar, offset, length))
         access.tag = self._tasks.tag()
         self._open[access.tag] = access
@@ -132,23 +132,23 @@ class OutsideDevice(Device):
         return self._later(access)
 
     def on_write(self, bar: int, offset: int, data: bytes) -> None:
-        """Makes an access of the write; `on_access` gets it."""
+        """Creates the access for a write, and passes it to `on_access` if this is set."""
         access = BarAccess(self, "write", (bar, offset, len(data)))
         access.tag = self._tasks.tag()
         access.data = data
         self._arrive(access)
 
     def answer(self, tag: int, value: int | bytes) -> None:
-        """Answers the read with this tag, as `BarAccess.answer` does."""
+        """Answers the read with this tag, in the same way as `BarAccess.answer`."""
         access = self._waiting(tag)
         self._end(access, answer_bytes(value, access.length))
 
     def refuse(self, tag: int) -> None:
-        """Refuses the read with this tag, as `BarAccess.refuse` does."""
+        """Refuses the read with this tag, in the same way as `BarAccess.refuse`."""
         self._end(self._waiting(tag), None)
 
     def next_access(self) -> NextAccess:
-        """The next access, for `await` in a program: it waits until one arrives."""
+        """The next access, for `await` in a program, which waits until an access arrives."""
         return NextAccess(self)
 
     def begin_read(self, address: int, length: int) -> Access[bytes]:
@@ -166,7 +166,7 @@ class OutsideDevice(Device):
         )
 
     def begin_write(self, address: int, data: bytes) -> Access[bytes]:
-        """Begins a write after all earlier ones. It ends when the last packet has left.
+        """Begins a write after all earlier writes. It ends when the last packet has left.
 
         Raises:
             TypeError: The address is no whole number, or the data is not bytes.
@@ -181,27 +181,30 @@ class OutsideDevice(Device):
         )
 
     def begin_fetch_add(self, address: int, value: int, *, size: int = 8) -> Access[int]:
-        """Begins to add `value` to `size` bytes of memory, 4 or 8; gives what was there before.
+        """Begins to add `value` to `size` bytes of memory, 4 or 8; the result is the old value.
 
         Raises:
             TypeError: An argument is no whole number.
-            ValueError: The address, the size or a number is not possible, or too many wait.
+            ValueError: The address, the size or a number is not possible, or too many requests
+                wait.
         """
         return self._begin_atomic("fetch_add", address, size, value)
 
     def begin_swap(self, address: int, value: int, *, size: int = 8) -> Access[int]:
-        """Begins to write `value` to `size` bytes, 4 or 8; gives what was there before.
+        """Begins to write `value` to `size` bytes, 4 or 8; the result is the old value.
 
-        Raises what `begin_fetch_add` does.
+        The errors are the errors of `begin_fetch_add`.
         """
         return self._begin_atomic("swap", address, size, value)
 
     def begin_compare_and_swap(
         self, address: int, expected: int, value: int, *, size: int = 8
     ) -> Access[int]:
-        """Begins to write `value` if `expected` is there; gives what was there. 4, 8, 16 bytes.
+        """Begins to write `value` if the memory has `expected`; the result is the old value.
 
-        Raises what `begin_fetch_add` does.
+        `size` is 4, 8 or 16.
+
+        The errors are the errors of `begin_fetch_add`.
         """
         return self._begin_atomic("compare_and_swap", address, size, expected, value)
 
@@ -210,7 +213,7 @@ class OutsideDevice(Device):
 
         Raises:
             TypeError: The vector is no whole number.
-            ValueError: The device has no such vector.
+            ValueError: The device does not have the vector.
         """
         self._act(lambda: Device.interrupt(self, vector))
 
@@ -231,7 +234,7 @@ class OutsideDevice(Device):
         if not self._is_on and self._simulation is not None:
             _core.call_model(self._simulation.core, self._known_as, 0)
         tag = self._tasks.tag()
-        # A write may have left before the call is over.
+        # A write may have left before the call returns.
         self._in_flight[tag] = access
         try:
             self._act(lambda: ask(tag))
@@ -261,13 +264,13 @@ class OutsideDevice(Device):
     async def _later(self, access: BarAccess) -> bytes:
         if access.signal is not None:
             await access.signal
-        # No value is a Completer Abort.
+        # No value results in a Completer Abort.
         return cast("bytes", access.value)
 
     def _act(self, work: Callable[[], None]) -> None:
-        """Does `work` while the simulation calls the device: now, if it does.
+        """Does `work` in a call of the device by the simulation: the present call, or a new one.
 
-        What fails is the call of the program, and the simulation goes on.
+        If `work` fails, the call of the program fails, and the simulation continues.
         """
         if self._is_called():
             work()
@@ -334,7 +337,7 @@ class AtomicAccess(Access[int]):
 
 
 CALL = 0
-"""The number of the timer by which the program outside has the simulator call its device."""
+"""The number of the timer by which the program makes the simulator call the device."""
 
 
 class NextAccess:

@@ -14,18 +14,18 @@ UNITS = {"time": "ns", "bytes": "B", "bandwidth": "B/s", "frequency": "Hz"}
 """The units of the quantities of a device, by the kind of their parameters."""
 
 OWN = "_own"
-"""The attribute of a device with the values that its program has set, as scenarios have them."""
+"""The attribute of a device with the values that its program has set, in the form of scenarios."""
 
 DECLARED = tuple[str, str, Written, str, str, tuple[Written, Written] | None]
-"""A parameter as the simulator takes it: key, kind, default, help, source, and limits."""
+"""A parameter in the form of the simulator: key, kind, default, help, source and limits."""
 
 
 AUTHOR = "the model's author"
-"""The source of a default that names none."""
+"""The source of a default for which no source is given."""
 
 
 class About(TypedDict, total=False):
-    """The properties of a quantity beside its default: the arguments of `Parameter`."""
+    """The properties of a quantity other than its default: arguments of `Parameter`."""
 
     help: str
     source: str
@@ -36,15 +36,15 @@ class About(TypedDict, total=False):
 class Parameter(Generic[Value]):
     """A parameter of a device model, as an attribute of its class.
 
-    A device has the value as its own attribute. `Parameter(32)` is a number, `Parameter.time("1
-    us")` a time, which the device has in nanoseconds.
+    A device has the value in an attribute of the same name. `Parameter(32)` is a number, and
+    `Parameter.time("1 us")` a time, whose value in the device is in nanoseconds.
 
     Args:
-        default: The value where a scenario sets none; its type is that of all values.
+        default: The value if a scenario sets none; all values have the type of the default.
         help: The meaning, in one or two sentences.
-        source: Where the default comes from.
-        least: The least value that is possible; needs `most`.
-        most: The greatest value that is possible; needs `least`.
+        source: The source of the default.
+        least: The least possible value; it is given together with `most`.
+        most: The greatest possible value; it is given together with `least`.
 
     Raises:
         ValueError: The default or a limit is not a value of a parameter.
@@ -63,7 +63,7 @@ class Parameter(Generic[Value]):
 
     @classmethod
     def time(cls, default: str, **about: Unpack[About]) -> Parameter[float]:
-        """A time such as "150 ns", which a device has in nanoseconds."""
+        """A time such as "150 ns"; its value in a device is in nanoseconds."""
         made: Parameter[float] = cls._of("time", default, **about)
         return made
 
@@ -75,13 +75,13 @@ class Parameter(Generic[Value]):
 
     @classmethod
     def bandwidth(cls, default: str, **about: Unpack[About]) -> Parameter[int]:
-        """A rate such as "2 GB/s", which a device has in bytes per second."""
+        """A rate such as "2 GB/s"; its value in a device is in bytes per second."""
         made: Parameter[int] = cls._of("bandwidth", default, **about)
         return made
 
     @classmethod
     def frequency(cls, default: str, **about: Unpack[About]) -> Parameter[int]:
-        """A frequency such as "250 MHz", which a device has in cycles per second."""
+        """A frequency such as "250 MHz"; its value in a device is in cycles per second."""
         made: Parameter[int] = cls._of("frequency", default, **about)
         return made
 
@@ -146,14 +146,14 @@ class Parameter(Generic[Value]):
         device.__dict__.setdefault(OWN, {})[self.key] = self._as_written(value)
 
     def _as_written(self, value: Written) -> Written:
-        """A value as a scenario has it: a quantity has a unit there."""
+        """A value in the form of scenarios, in which quantities have units."""
         if isinstance(value, str) or self._kind not in UNITS:
             return value
         digits = f"{value:.6f}".rstrip("0").rstrip(".") if self._kind == "time" else f"{value}"
         return f"{digits} {UNITS[self._kind]}"
 
     def declared(self, default: Written | None = None) -> DECLARED:
-        """The parameter as the simulator takes it, with another default if one is given."""
+        """The parameter in the form of the simulator, with another default if one is given."""
         help_ = self._help or self.key.replace("_", " ").capitalize() + "."
         written = self._written if default is None else default
         return (self.key, self._kind, written, help_, self._source, self._limits)

@@ -1,4 +1,4 @@
-"""Python files of users, which are loaded for the classes in them."""
+"""Loads Python files of users, for the classes in them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def load_file(path: Path, prefix: str) -> ModuleType:
-    """The module of a file that exists, after its code has run; its name begins with `prefix`.
+    """Runs the code of a file, and returns its module, whose name begins with `prefix`.
 
-    From then on, modules beside it can be imported, too; those that are installed come first.
+    Afterwards modules in the same folder can also be imported; installed modules have priority.
 
     Raises:
-        ValueError: It is not a Python file, or its code has failed.
+        ValueError: The file is not a Python file, or its code has failed.
     """
     name = f"{prefix}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -38,7 +38,7 @@ def load_file(path: Path, prefix: str) -> ModuleType:
 
 
 def _line(path: Path, error: BaseException) -> str:
-    """The last line of the file that was executed; nothing if none was."""
+    """The last executed line of the file, for a message; empty if no line was executed."""
     walked = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in walked if frame.f_code.co_filename == str(path.absolute())]
     return f"line {lines[-1]}: " if lines else ""

@@ -1,6 +1,6 @@
-"""The models that scenarios of this process can name, besides the built-in ones.
+"""The models that scenarios of this process can name, in addition to built-in models.
 
-A program or the command line puts them here. A scenario names a model and never loads one.
+A program or the command line registers these models. A scenario names a model, and never loads it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _registered: dict[str, _core.DeviceModel] = {}
 
 @contextmanager
 def registered_models(models: Mapping[str, Source]) -> Iterator[None]:
-    """Lets the scenarios of this process name `models` for a while.
+    """Permits the scenarios of this process to name `models`, in this context.
 
     Raises:
-        ValueError: A source is not a model, or has the name of a built-in one.
+        ValueError: A source is not a model, or has the name of a built-in model.
     """
     before = dict(_registered)
     _registered.update({model.name: model for model in load_all(models)})

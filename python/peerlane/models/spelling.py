@@ -1,4 +1,4 @@
-"""Names of a model's class that are almost names of the interface, and so have no effect."""
+"""Names in a model's class that are almost names of the interface, and have no effect."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 NEAR = 0.85
-"""The least similarity of two names, as `difflib` has it, for one to be the other misspelt."""
+"""The similarity of two names, by `difflib`, above which the first is a misspelling of the
+second."""
 
 
 def refuse_misspelt(model: type, base: type, interface: Collection[str]) -> None:
-    """Refuses a class with a name that is almost one of `interface`, which it does not define.
+    """Refuses a class with a misspelt name of `interface`, if it does not define this name.
 
     Raises:
-        TypeError: It has such a name.
+        TypeError: The class has a misspelt name.
     """
     classes = [one for one in model.__mro__ if one not in base.__mro__]
     missing = [key for key in interface if all(key not in vars(one) for one in classes)]

@@ -1,8 +1,8 @@
 """Upper bounds of the throughput of a network, computed from its tree, without a run.
 
-Everything is payload in bytes a second for each node that sends: the load at which a link, the
+Each bound is payload in bytes a second for each node that sends: the load at which a link, the
 router's own port or a fibre is full. DLLPs, ordered sets, spread clocks, credits and memories are
-left out, so that a run comes close to a bound and not over it.
+not considered, so that the throughput of a run is close to a bound, but not above it.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ Binding = Literal["injection", "ejection", "bisection"]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Payload a second of each node, in bytes, at which something is full.
+    """The payload a second of each node, in bytes, at which a part of the network is full.
 
-    `injection` is the way from a node into the network and `ejection` the way out of it, by PCI
-    Express for hosts and by the router's own port for user logic. `bisection` is the busiest fibre
-    under dimension-order routing; under uniform traffic it is in the middle of the longest side. It
-    is `None` if the routes are not known: in networks of single fibres, and under adaptive routing
-    with traffic that is not uniform. If one node or fibre is full before all others, as at a hot
-    spot, the mean over the nodes may still grow a little.
+    `injection` is the bound of the way from a node into the network, and `ejection` of the way out
+    of the network: PCI Express for hosts, the router's own port for user logic. `bisection` is the
+    busiest fibre under dimension-order routing; under uniform traffic this fibre is in the middle
+    of the longest side. The bound is `None` if the routes are not known: in networks of single
+    fibres, and under adaptive routing with traffic that is not uniform. If one node or fibre is
+    full before all others, for example at a hot spot, the mean over the nodes may still grow a
+    little.
     """
 
     injection: float
@@ -46,7 +47,7 @@ class Bounds:
 
     @property
     def binding(self) -> Binding:
-        """The name of the smallest one."""
+        """The name of the smallest bound."""
         known: dict[Binding, float | None] = {
             "injection": self.injection,
             "ejection": self.ejection,
@@ -64,8 +65,9 @@ class Bounds:
 def bounds(tree: Tree, traffic: Traffic) -> Bounds:
     """The bounds of `traffic`, which is a workload of `tree`.
 
-    Where routers hang below different links, the slowest counts. Through a controller the engines
-    are the limit on either side, but for who gets more than an even share.
+    If routers are below different links, the slowest link counts. In a network through a
+    controller, the engines are the limit on both sides, unless a port receives more than an even
+    share.
     """
     for controller in tree.controllers:
         engine = controller.engine_bytes_per_second
@@ -93,7 +95,7 @@ def bounds(tree: Tree, traffic: Traffic) -> Bounds:
 
 
 def _busiest_port(controller: Controller, traffic: Traffic) -> float:
-    """The load of the busiest port when each port offers one unit."""
+    """The load of the busiest port, if each port sends one unit."""
     if traffic.hot_share is None:
         return 1.0
     return 1.0 + (len(controller.ports) - 1) * traffic.hot_share
@@ -104,13 +106,13 @@ def _packets(tree: Tree, network: Network, traffic: Traffic) -> Packets:
         return Packets(cut(traffic.message, network.packet_size), 0)
     routers = [tree.nodes[name] for name in network.routers]
     most = min(min(node.max_payload, tree.root_of(node).max_payload) for node in routers)
-    # The address of a wrapped TLP is one of the network, which begins at 0.
+    # Addresses of wrapped TLPs are addresses of the network, which begin at 0.
     last = len(network.routers) * 4 * network.aperture
     return Packets(cut(traffic.message, most), _core.write_header_bytes(last - 1))
 
 
 def _into(router: Node) -> int:
-    """The address by which a host writes into the network: the router's window, BAR 2."""
+    """The address at which a host writes into the network: the router's window, BAR 2."""
     return next((region.base for region in router.regions if region.what == "bar2"), 0)
 
 
@@ -131,7 +133,7 @@ def _link_rate(tree: Tree, router: Node, packets: Packets, address: int) -> floa
 
 
 def _busiest_receiver(network: Network, traffic: Traffic) -> float:
-    """The load of the busiest receiver when every node offers one unit."""
+    """The load of the busiest receiver, if every node sends one unit."""
     if traffic.hot_share is None:
         return 1
     return 1 - traffic.hot_share + traffic.hot_share * len(network.routers)

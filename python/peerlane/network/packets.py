@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 DWORD = 4
-"""Bytes; the payload of a TLP is padded to whole ones."""
+"""The bytes of a dword; the payload of a TLP is padded to whole dwords."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,25 +29,25 @@ class Packets:
 
 
 def cut(message: int, most: int) -> tuple[int, ...]:
-    """The payloads of the packets of a message, none of them over `most` bytes."""
+    """The payloads of the packets of a message, each at most `most` bytes."""
     whole, rest = divmod(message, most)
     return (most,) * whole + ((rest,) if rest else ())
 
 
 def recut(packets: Packets, most: int) -> Packets:
-    """The packets, cut again so that none has over `most` bytes."""
+    """The packets, divided again so that none has more than `most` bytes."""
     pieces = tuple(piece for payload in packets.payloads for piece in cut(payload, most))
     return Packets(pieces, packets.header)
 
 
 def fibre_rate(network: Network, packets: Packets) -> float:
-    """Payload a second, in bytes, that a fibre of `network` carries in these packets."""
+    """The payload a second, in bytes, that a fibre of `network` carries in these packets."""
     share = _core.COMPENSATED_SHARE if network.clock_compensation else 1.0
     return share * frame_rate(network, packets)
 
 
 def frame_rate(network: Network, packets: Packets) -> float:
-    """The rate of a fibre, as `fibre_rate`, without clock compensation."""
+    """The payload rate of a fibre without the loss by clock compensation."""
     around = _core.ENVELOPE_BYTES + packets.header
     frames = (payload + around for payload in packets.payloads)
     cycles = sum(_core.frame_cycles(frame, network.lanes) for frame in frames)
@@ -55,7 +55,7 @@ def frame_rate(network: Network, packets: Packets) -> float:
 
 
 def link_rate(gigatransfers: float, lanes: int, packets: Packets) -> float:
-    """Payload a second, in bytes, that a PCI Express link carries in these packets."""
+    """The payload a second, in bytes, that a PCI Express link carries in these packets."""
     overhead = packets.header + _core.TLP_FRAMING_BYTES
     on_wire = sum(-(-payload // DWORD) * DWORD + overhead for payload in packets.payloads)
     return _core.link_bytes_per_second(gigatransfers, lanes) * packets.payload / on_wire

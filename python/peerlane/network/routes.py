@@ -1,7 +1,7 @@
 """The load of the busiest fibre, by the routes that messages take.
 
-It is that of Dally and Towles, "Principles and Practices of Interconnection Networks", chapters 3
-and 8: the traffic on the busiest fibre when every node offers one unit.
+The load is defined in Dally and Towles, "Principles and Practices of Interconnection Networks",
+chapters 3 and 8: the traffic on the busiest fibre if every node sends one unit.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _Direction = tuple[int, int, int]
 
 
 def busiest_fibre(network: Network, traffic: Traffic) -> float | None:
-    """The load of the busiest direction of a fibre when every node offers one unit.
+    """The load of the busiest direction of a fibre, if every node sends one unit.
 
-    `None` if the routes are not known, and 0 if nothing leaves its node.
+    The load is `None` if the routes are not known, and 0 if no message leaves its node.
     """
     sides = network.sides
     if sides is None or (network.routing == "adaptive" and traffic.pattern != "uniform"):
@@ -46,7 +46,7 @@ def _uniform_share(traffic: Traffic) -> float:
 
 
 def _uniform_load(network: Network, fibre: _Direction) -> float:
-    """The load of one direction of a fibre, under uniform traffic that includes the node itself."""
+    """The load of a direction of a fibre under uniform traffic, which includes the node itself."""
     node, dimension, step = fibre
     sides = network.sides or ()
     side = sides[dimension]
@@ -60,14 +60,14 @@ def _uniform_load(network: Network, fibre: _Direction) -> float:
 
 
 def _one_line(sides: tuple[int, ...]) -> Iterator[_Direction]:
-    """The fibres up one line of each dimension."""
+    """The fibres along one line of each dimension, in upward direction."""
     for dimension, side in enumerate(sides):
         for here in range(side):
             yield here * prod(sides[:dimension]), dimension, 1
 
 
 def _partners(sides: tuple[int, ...], traffic: Traffic) -> Iterator[tuple[int, int, float]]:
-    """From, to, and the share of the messages, where not every node is as likely."""
+    """Sources, targets and shares of their messages, for traffic that is not uniform."""
     for source in range(prod(sides)):
         place = _place(sides, source)
         match traffic.pattern:
@@ -89,9 +89,9 @@ def _partners(sides: tuple[int, ...], traffic: Traffic) -> Iterator[tuple[int, i
 
 
 def _way(network: Network, source: int, target: int) -> Iterator[tuple[_Direction, float]]:
-    """The fibres from one node to another in dimension order, each with the share that takes it.
+    """The fibres between two nodes in dimension order, each with its share of the messages.
 
-    That is half where both ways around a ring are as long.
+    The share is a half if both ways around a ring are equally long.
     """
     sides = network.sides or ()
     here, there = _place(sides, source), _place(sides, target)
@@ -111,7 +111,7 @@ def _way(network: Network, source: int, target: int) -> Iterator[tuple[_Directio
 
 
 def _place(sides: tuple[int, ...], number: int) -> list[int]:
-    """The coordinates of a node; the first one counts fastest."""
+    """The coordinates of a node; the first coordinate changes fastest with its number."""
     return [number // prod(sides[:dimension]) % side for dimension, side in enumerate(sides)]
 
 

@@ -35,23 +35,25 @@ if TYPE_CHECKING:
     from peerlane.figures.figure import Figure
 
 SHORTFALL = 0.05
-"""A network is saturated if it accepts less than it is offered by this share, not by chance."""
+"""A network is saturated if it accepts less than the offered load by this share, and not by
+chance."""
 _DEVIATIONS = 3
-"""Standard deviations of a Poisson process that still count as chance."""
+"""The standard deviations of a Poisson process up to which a difference is chance."""
 _DRAIN = 0.25
-"""Time after `[measure]` for messages under way, as a share of the length of `[measure]`."""
+"""The time after `[measure]` for messages in flight, as a share of the length of `[measure]`."""
 _FILLING = 1 / 3
-"""Without `[measure]` this part of the workload's duration is left out: the network fills."""
+"""Without `[measure]`, this part of the workload's duration is not measured, while the network
+fills."""
 _SYMBOLS_NS = 260.0
-"""The flows begin with a multiple of this after the links are up."""
+"""The flows begin at a multiple of this time after the links are up."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint(Brief):
     """One run: payload in bytes a second for each node, offered and accepted.
 
-    The latency is that of the messages that were due within `[measure]` and arrived by the end of
-    the run. `lost` counts the packets that ended with an error.
+    The latency is the latency of the messages that were due within `[measure]` and arrived by the
+    end of the run. `lost` counts the packets that ended with an error.
     """
 
     offered_bytes_per_second: float
@@ -64,11 +66,11 @@ class LoadPoint(Brief):
 
 @dataclass(frozen=True, slots=True)
 class LoadSweep(Document):
-    """A workload at several loads, in their order, and what its network could carry at most.
+    """A workload at several loads, in their order, and the bounds of its network.
 
-    `saturation_bytes_per_second` is the most that was accepted, for each node. `is_saturated` is
-    whether any load was more than the network accepted: else it could carry more. `binding` is the
-    name of the smallest bound.
+    `saturation_bytes_per_second` is the highest accepted rate, for each node. `is_saturated` is
+    whether any load was more than the network accepted; otherwise the network could carry more.
+    `binding` is the name of the smallest bound.
     """
 
     __pydantic_config__ = renamed(is_saturated="saturated", bounds="bounds_bytes_per_second")
@@ -88,14 +90,14 @@ class LoadSweep(Document):
         return encode(self)
 
     def plot(self, y: str = "latency_ns.mean", x: str = "offered_bytes_per_second") -> Figure:
-        """A figure of the points: the mean latency over the offered load, if nothing is said.
+        """A figure of the points, by default the mean latency over the offered load.
 
         Args:
-            y: A field of the points, such as "accepted_bytes_per_second".
-            x: Another one.
+            y: The field of the vertical axis, such as "accepted_bytes_per_second".
+            x: The field of the horizontal axis.
 
         Raises:
-            PlotError: There is no such field.
+            PlotError: A field does not exist.
         """
         return plot_document(self.to_json(), x, [y])
 
@@ -103,8 +105,8 @@ class LoadSweep(Document):
         """Writes the points to a file that ends with .csv or .parquet.
 
         Raises:
-            ValueError: The file ends with something else.
-            OSError: It could not be written.
+            ValueError: The file has another ending.
+            OSError: The file could not be written.
         """
         rows = [point_row(asdict(point)) for point in self.points]
         found = dict.fromkeys(column for row in rows for column in row)
@@ -113,7 +115,7 @@ class LoadSweep(Document):
         write_table(check_ending(path), columns, rows)
 
     def _repr_html_(self) -> str:
-        """The loads as a notebook shows them, and what the network could carry."""
+        """The loads as a notebook shows them, and the bounds of the network."""
         most = markup.said("bytes_per_second", self.saturation_bytes_per_second)
         bound = markup.said("bytes_per_second", self.bounds.least)
         what = "saturation throughput" if self.is_saturated else "not saturated up to"
@@ -126,7 +128,7 @@ class LoadSweep(Document):
         )
 
     def to_pandas(self) -> DataFrame:
-        """One line for each load.
+        """The points as a pandas frame, with one line for each load.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -144,23 +146,23 @@ def sweep_loads(  # noqa: PLR0913 - each says one thing of a sweep
     executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> LoadSweep:
-    """Runs a workload at each of `loads`, on every processor; all else stays as it is.
+    """Runs a workload at each of `loads`, on every processor; everything else is unchanged.
 
-    A run measures within `[measure]` and ends shortly after it. Without one, it measures the last
-    two thirds of the workload's duration, so that the network is full.
+    A run measures within `[measure]` and ends shortly after it. Without `[measure]`, a run measures
+    the last two thirds of the workload's duration, so that the network is full.
 
     Args:
-        fabric: Has the workload, among others or alone.
-        loads: Payload that each node offers: "1 GB/s", or a number in bytes a second.
-        traffic: The id of the workload; not needed where there is only one.
-        seed: Of all random streams; replaces the fabric's own.
+        fabric: The fabric with the workload, alone or among others.
+        loads: The payload that each node sends a second: "1 GB/s", or a number in bytes a second.
+        traffic: The id of the workload; not needed if there is only one.
+        seed: The seed of all random streams, which replaces the fabric's own.
         scheduler: The address of a Dask scheduler, whose workers run the loads.
-        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Called after each load with the share that is done.
+        executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+        progress: A function that is called after each load with the share that is done.
 
     Raises:
-        ScenarioError: The fabric cannot be built, has no such workload, or has a `[measure]` that
-            ends before the workload begins or begins after its end.
+        ScenarioError: The fabric cannot be built, does not have the workload, or has a `[measure]`
+            that ends before the workload begins or begins after its end.
         ValueError: A load is wrong, or `loads` is empty.
     """
     simulation = fabric.simulation()
@@ -197,14 +199,14 @@ def sweep_loads(  # noqa: PLR0913 - each says one thing of a sweep
 
 
 sweep = sweep_loads
-"""The name that experiments of published systems have for it."""
+"""The name of `sweep_loads` in experiments of published systems."""
 
 
 def the_workload(tree: Tree, traffic: str | None) -> Traffic:
-    """The workload of that id, or the only one.
+    """The workload with the id `traffic`, or the only workload.
 
     Raises:
-        ScenarioError: There is none, or no id was given and there are several.
+        ScenarioError: There is no workload, or no id was given and there are several.
     """
     known = [one.id for one in tree.traffic]
     if not known:
@@ -221,10 +223,10 @@ def the_workload(tree: Tree, traffic: str | None) -> Traffic:
 
 
 def bytes_per_second(load: str | float) -> int:
-    """A load in whole bytes a second, read as the scenario's key `load` is.
+    """A load in whole bytes a second, read in the same way as the scenario's key `load`.
 
     Raises:
-        ValueError: The text is not a load; the message says what would be right.
+        ValueError: The text is not a load; the message has the correction.
     """
     try:
         found = _core.read_bandwidth(settings.rate(load))
@@ -241,7 +243,7 @@ def even_loads(limit: float, count: int) -> list[float]:
 
 
 def _check_overlap(tree: Tree, workload: Traffic, window: tuple[float, float]) -> None:
-    """Refuses a window in which the workload sends nothing: all loads would be saturated at 0."""
+    """Refuses a window without traffic, in which all loads would be saturated at 0."""
     begin, end = workload.start_ns, workload.start_ns + workload.duration_ns
     if window[0] >= end or window[1] <= begin:
         raise ScenarioError(
@@ -252,14 +254,14 @@ def _check_overlap(tree: Tree, workload: Traffic, window: tuple[float, float]) -
 
 
 def _full(workload: Traffic) -> tuple[float, float]:
-    """The window in which the network is full of a workload, in nanoseconds."""
+    """The window, in nanoseconds, in which the network is full of the traffic of a workload."""
     end = workload.start_ns + workload.duration_ns
     return workload.start_ns + _FILLING * workload.duration_ns, end
 
 
 @dataclass(frozen=True, slots=True)
 class _Study:
-    """The scenario, its workload, the window of the rates, and the seed that replaces its own."""
+    """The scenario, its workload, the window of the rates, and the seed, if it is given."""
 
     text: str
     name: str

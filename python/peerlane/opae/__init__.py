@@ -1,6 +1,6 @@
-"""Cards with loadable accelerators: programs written for OPAE, models of accelerators, tools.
+"""Cards with loadable accelerators: programs for OPAE, models of accelerators, and tools.
 
-`Afu` is what an accelerator of one's own is made from; `run_program` runs a program that was linked
+`Afu` is the base class of user-written accelerators; `run_program` runs a program that was linked
 with `libopae-c` on a simulated host.
 """
 
