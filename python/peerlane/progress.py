@@ -1,4 +1,4 @@
-"""The progress of long work, in the one form that all functions with `progress` report."""
+"""The progress of long work, in the form that all functions with `progress` report."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Self
 class Progress(float):
     """The share of the work that is done, 0 to 1.
 
-    `now` names what is done at the moment, and `remaining_s` is the time left in seconds; each is
-    empty where it is not known. A run of a single simulation reports a plain `float`.
+    `now` names the present part of the work, and `remaining_s` is the time left in seconds; each is
+    empty if it is not known. A run of a single simulation reports a plain `float`.
     """
 
     now: str
     remaining_s: float | None
 
     def __new__(cls, share: float, now: str = "", remaining_s: float | None = None) -> Self:
-        """The share, and what is known beside it."""
+        """Creates the share with the present part of the work and the time left."""
         made = super().__new__(cls, share)
         made.now, made.remaining_s = now, remaining_s
         return made

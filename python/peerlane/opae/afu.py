@@ -1,7 +1,7 @@
-"""Models of accelerators in Python, and where they are loaded from.
+"""Models of accelerators in Python, and the files from which they are loaded.
 
-The same model in Rust runs a hundred times as fast: implement `device::fpga_card::Afu`, which has
-the same methods, and add a line to the list in `crates/device/src/fpga_card/builtin.rs`.
+A model in Rust runs a hundred times as fast: implement `device::fpga_card::Afu`, which has the
+methods of `Afu`, and add a line to the list in `crates/device/src/fpga_card/builtin.rs`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class Shell(Protocol):
     """The card around an accelerator, valid during one call of the accelerator.
 
-    Addresses of the host are those that `fpgaGetIOAddress` gives. A request to the host is of one
-    to four cache lines of 64 bytes, begins at a multiple of 64 and stays within a page of 4 KiB;
-    anything else raises `ValueError`, and so does a request for which there is no room.
+    Addresses of the host are addresses that `fpgaGetIOAddress` returns. A request to the host has
+    one to four cache lines of 64 bytes, begins at a multiple of 64 and stays within a page of 4
+    KiB. Any other request raises `ValueError`, and so does a request for which there is no room.
     """
 
     @property
@@ -35,46 +35,46 @@ class Shell(Protocol):
 
     @property
     def cycle_ns(self) -> float:
-        """A cycle of the accelerator's clock, in nanoseconds; it moves 64 bytes in one."""
+        """The length of a cycle of the accelerator's clock in nanoseconds; each moves 64 bytes."""
 
     @property
     def can_read(self) -> bool:
-        """Whether there is room for one more read; if not, `wake` is called when there is."""
+        """Whether there is room for one more read; if not, `wake` is called later."""
 
     @property
     def can_write(self) -> bool:
-        """Whether there is room for one more write or interrupt; if not, `wake` will be called."""
+        """Whether there is room for one more write or interrupt; if not, `wake` is called later."""
 
     def read(self, address: int, length: int, tag: int = 0) -> None:
-        """Requests bytes of host memory: `read_done` brings them, in any order among reads."""
+        """Requests bytes of host memory, which `read_done` receives; reads may end in any order."""
 
     def write(self, address: int, data: bytes | bytearray, tag: int = 0) -> None:
-        """Writes to host memory, behind all that was written before; `write_done` follows."""
+        """Writes to host memory, after all earlier writes; `write_done` is called afterwards."""
 
     def interrupt(self, vector: int = 0) -> None:
-        """Sends interrupt 0 to 3, behind all that was written before."""
+        """Sends interrupt 0 to 3, after all earlier writes."""
 
     def wake_after(self, ns: float) -> None:
-        """Requests `wake` in so many nanoseconds; of several times the earliest counts."""
+        """Requests `wake` in a number of nanoseconds; of several requests the earliest counts."""
 
     def memory_read(self, address: int, length: int) -> tuple[bytes, float]:
-        """At most 64 MiB of the card's own memory, and when they are there, in nanoseconds."""
+        """Reads at most 64 MiB of the card's own memory; returns bytes and their time in ns."""
 
     def memory_write(self, address: int, data: bytes | bytearray) -> float:
-        """Writes the card's own memory: when that is done, in nanoseconds."""
+        """Writes the card's own memory; returns the time when the write is done, in nanoseconds."""
 
 
 class Afu:
-    """An accelerator; override what it does.
+    """The base class of accelerators; a subclass overrides methods.
 
-    A unit has `load` or `store`; `reset`, `write_done` and `wake` may be absent. If the host or the
-    shell calls another method that is absent, the run ends with a `UnitError`. Each call happens at
-    one point of simulated time. The first 40 bytes of the registers, with the header and the UUID,
-    are answered by the card.
+    A unit must have `load` or `store`; it need not have `reset`, `write_done` and `wake`. If the
+    host or the shell calls another method that is absent, the run ends with a `UnitError`. Each
+    call happens at one point of simulated time. The card itself answers the first 40 bytes of the
+    registers, which have the header and the UUID.
     """
 
     uuid: str = ""
-    """The UUID that software looks for, such as "d8424dc4-a4a3-c413-f89e-433683f9040b"."""
+    """The UUID by which software finds the unit, such as "d8424dc4-a4a3-c413-f89e-433683f9040b"."""
 
     next_feature: int | None = None
     """The offset of the next feature in the registers, if there is a list of features."""
@@ -83,40 +83,40 @@ class Afu:
         """Returns to the state after configuration; earlier requests to the shell are cancelled."""
 
     def load(self, shell: Shell, offset: int, length: int) -> int:
-        """The host loads 4 or 8 bytes at `offset`, a multiple of that: their value."""
+        """Returns the 4 or 8 bytes that the host loads at `offset`, a multiple of this number."""
         del shell
         _need(self, "load", f"the host loads {length} bytes at {offset:#x}")
         return 0
 
     def store(self, shell: Shell, offset: int, data: bytes) -> None:
-        """The host stores 4, 8 or 64 bytes at `offset`, a multiple of that."""
+        """The host stores 4, 8 or 64 bytes at `offset`, which is a multiple of this number."""
         del shell
         _need(self, "store", f"the host stores {len(data)} bytes at {offset:#x}")
 
     def read_done(self, shell: Shell, tag: int, data: bytes | None) -> None:
-        """The read with that tag has ended, with its data, or with `None` if nobody answered."""
+        """The read with this tag has ended, with its data, or with `None` if it had no answer."""
         del shell, data
         _need(self, "read_done", f"its read of host memory with tag {tag} has ended")
 
     def write_done(self, shell: Shell, tag: int) -> None:
-        """The write with that tag has left for the wire."""
+        """The write with this tag has been sent."""
 
     def wake(self, shell: Shell) -> None:
-        """There is room for requests again, or the time of a `wake_after` has come."""
+        """There is room for requests again, or a time that was given to `wake_after` has come."""
 
 
 def split(model: str) -> tuple[str, str]:
     """The file and the class of `FILE.py:CLASS`; no class if none is named."""
-    # The last colon, as folders and files may have some.
+    # The last colon separates the class, because names of folders and files may have colons.
     path, _, wanted = model.rpartition(":")
     return (path, wanted) if path.endswith(".py") else (model, "")
 
 
 def place_of(model: str) -> str:
-    """The place of a model as bitstreams name it: `FILE.py` as an absolute path, and the class.
+    """The place of a model in bitstreams: the absolute path of `FILE.py`, and the class.
 
     Raises:
-        ValueError: There is no such file.
+        ValueError: The file does not exist.
     """
     path, wanted = split(model)
     _check_file(Path(path))
@@ -124,10 +124,10 @@ def place_of(model: str) -> str:
 
 
 def load(place: str) -> Afu:
-    """A new accelerator from `FILE.py`, or `FILE.py:CLASS` where the file has several.
+    """Creates an accelerator from `FILE.py`, or from `FILE.py:CLASS` if the file has several.
 
     Raises:
-        ValueError: There is none; the message says why.
+        ValueError: The file has no accelerator; the message has the reason.
     """
     name, wanted = split(place)
     found = _class(name, _module(Path(name)), wanted)
@@ -141,7 +141,7 @@ def load(place: str) -> Afu:
 
 
 def _class(name: str, module: ModuleType, wanted: str) -> type[Afu]:
-    """The unit of a file: the one that it defines, or any that it knows by the name `wanted`."""
+    """The unit of a file: the class `wanted`, or else the only unit that the file defines."""
     known = {
         own: found
         for own, found in inspect.getmembers(module, inspect.isclass)
@@ -174,24 +174,25 @@ CALLS = {
 
 
 LIKENESS = 0.8
-"""Names above this ratio are alike: `lod` and `load` (0.86), not `wake_up` and `wake` (0.80)."""
+"""Names above this ratio are similar: `lod` and `load` (0.86), but not `wake_up` and `wake`
+(0.80)."""
 
 
 def _definition(method: str) -> str:
-    """The line that begins a method."""
+    """The first line of the definition of a method."""
     return f"def {method}({', '.join(('self', *CALLS[method]))})"
 
 
 def _has(unit: Afu, method: str) -> bool:
-    """Whether a unit has its own version of a method."""
+    """Whether a unit overrides a method."""
     return getattr(type(unit), method) is not getattr(Afu, method) or method in vars(unit)
 
 
 def _need(unit: Afu, method: str, why: str) -> None:
-    """Ends the run if a unit lacks a method that is called; one that calls that of `Afu` does not.
+    """Ends the run if a unit does not override a method that is called.
 
     Raises:
-        UnitError: The unit has no such method.
+        UnitError: The unit does not have the method.
     """
     if not _has(unit, method):
         own = type(unit).__name__
@@ -248,7 +249,7 @@ def _check(file: str, unit: Afu) -> None:
 
 
 def _misspelt(unit: Afu, method: str) -> str | None:
-    """A method of a unit that has the arguments of `method`, and nearly its name."""
+    """A method of a unit with the arguments of `method` and a similar name."""
     for name in dir(type(unit)):
         if hasattr(Afu, name) or not _is_near(name, method):
             continue
@@ -261,7 +262,7 @@ def _misspelt(unit: Afu, method: str) -> str | None:
 
 
 def _is_near(name: str, method: str) -> bool:
-    """Whether two names are alike but for case, `_` and `on_`: a letter is missing, or moved."""
+    """Whether two names differ only by case, `_`, `on_`, or a missing or moved letter."""
     one, other = (word.lower().removeprefix("on_").replace("_", "") for word in (name, method))
     likeness = SequenceMatcher(None, one, other).ratio()
     return one[:1] == other[:1] and (likeness > LIKENESS or sorted(one) == sorted(other))

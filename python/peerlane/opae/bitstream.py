@@ -1,7 +1,7 @@
-"""Files that hold accelerators: real ones, and those that name a model.
+"""Files with accelerators: real bitstreams, and files that name a model.
 
-The format is Intel's (`.gbs`): 16 bytes that say so, the length of the metadata, the metadata as
-JSON, and the bits, which mean nothing here. A real file is known by the UUIDs in its metadata.
+The format is Intel's (`.gbs`): 16 bytes of identification, the length of the metadata, the metadata
+as JSON, and the bits, which are ignored. The UUIDs in the metadata identify a real file.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from peerlane.opae import afu
 
 
 def bitstream(image: str) -> bytes:
-    """The bytes of an image: the name of a built-in one, a `.gbs` file, or `FILE.py[:CLASS]`.
+    """The bytes of an image: the name of a built-in image, a `.gbs` file, or `FILE.py[:CLASS]`.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: It is none of these, or a file that names a model in Python, which runs only if
-            it is named itself; the message says what there is.
+        ValueError: The text names no image, or a bitstream that names a model in Python, which runs
+            only if its own file is named; the message has the possible names.
     """
     found = read(image)
     model = model_of(found)
@@ -28,16 +28,16 @@ def bitstream(image: str) -> bytes:
 
 
 def model_of(bits: bytes) -> str | None:
-    """The place of the model that a bitstream names, if it does."""
+    """The place of the model that a bitstream names, or `None`."""
     return _core.read_bitstream(bits)[2]
 
 
 def read(image: str) -> bytes:
-    """The bytes of an image for a session, which runs none but the models given to it.
+    """The bytes of an image for a session, which runs only the models that are given to it.
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: There is no such image; the message says what there is.
+        ValueError: The image does not exist; the message has the possible names.
     """
     built_in = dict(_core.afus())
     if image in built_in:

@@ -1,4 +1,4 @@
-"""The accelerator of a simulated card, as its user sees it: registers and a list of features."""
+"""The accelerator of a simulated card in the view of its user: registers and a list of features."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from peerlane.programs.host_thread import HostThread
 
 NEXT, LAST, KIND = 16, 40, 60
-"""First bits of the fields in a feature's first word: next offset, end of list, type."""
+"""The first bits of fields in a feature's first word: next offset, end of list, type."""
 
 
 class Accelerator:
-    """An accelerator, and the thread of its host that uses it.
+    """An accelerator, and a thread of its host that uses the accelerator.
 
     Args:
-        place: Where it is.
-        thread: The thread.
+        place: The place of the accelerator.
+        thread: The thread that uses the accelerator.
     """
 
     def __init__(self, place: Place, thread: HostThread) -> None:
@@ -41,7 +41,7 @@ class Accelerator:
         """A register of 4 or 8 bytes.
 
         Raises:
-            ValueError: `offset` and `length` are no register.
+            ValueError: There is no register of this `offset` and `length`.
         """
         return await self.thread.load(self._address(offset, length, (4, 8)), length)
 
@@ -49,7 +49,8 @@ class Accelerator:
         """Sets a register of 4 or 8 bytes, or 64 bytes by one store.
 
         Raises:
-            ValueError: `offset` and `length` are no register, or `value` has more bytes.
+            ValueError: There is no register of this `offset` and `length`, or `value` has more
+                bytes.
         """
         await self.thread.store(self._address(offset, length, (4, 8, 64)), value, length)
 
@@ -66,7 +67,7 @@ class Accelerator:
         return self._base + offset
 
     async def uuid(self) -> int:
-        """The ID of its function: 128 bits."""
+        """The ID of the accelerator's function: 128 bits."""
         return await self.load(16) << 64 | await self.load(8)
 
     async def features(self) -> list[tuple[int, tuple[int, int]]]:
@@ -83,29 +84,29 @@ class Accelerator:
         return found
 
     async def feature(self, uuid: tuple[int, int]) -> int | None:
-        """The offset of the feature with that UUID, if there is one."""
+        """The offset of the feature with the UUID, or `None`."""
         features = await self.features()
         return next((offset for offset, found in features if found == uuid), None)
 
 
 MOST_FEATURES = 64
-"""The most features of a list; a longer one is a circle."""
+"""The most features of a list; a longer list contains itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A slot of a card, and the addresses at which software finds it."""
+    """A slot of a card, and the addresses that software uses for it."""
 
     name: str
-    """The card."""
+    """The name of the card."""
     slot: int
     host: str
     function: str
-    """Bus, device and function."""
+    """Bus, device and function of the slot."""
     vendor_id: int
     device_id: int
     interface: str
-    """The UUID of the interface that accelerators for it are made for."""
+    """The UUID of the interface for which accelerators of this slot must be made."""
     accelerator: str | None
     """The UUID of the loaded accelerator."""
     registers: int
@@ -115,17 +116,17 @@ class Place:
     port_control: int
     """Bus address of the register that resets the port."""
     counters: int
-    """Bus address of the register that selects a performance counter, which follows it."""
+    """Bus address of the register that selects a performance counter; the counter is behind it."""
     select_reads: int
-    """The value of that register for the reads of this slot on the link."""
+    """The value of the register at `counters` for the reads of this slot on the link."""
     select_writes: int
-    """The value of that register for the writes of this slot on the link."""
+    """The value of the register at `counters` for the writes of this slot on the link."""
     counter_mask: int
-    """The bits of a performance counter that count."""
+    """The bits of a performance counter that contain the count."""
     local_memory: int
-    """Bytes of its own memory."""
+    """Bytes of the card's own memory."""
     clock_hz: int
-    """Clock of the accelerator."""
+    """The frequency of the accelerator's clock."""
     interrupts: tuple[int, ...]
     """The message of each interrupt."""
 
@@ -144,7 +145,8 @@ def configure(simulation: Simulation, card: str, image: str, slot: int = 0) -> N
     Raises:
         OSError: The file cannot be read.
         TypeError: The image is no text.
-        ValueError: There is no such card, slot or image, or it is for another card.
+        ValueError: The card, the slot or the image does not exist, or the image is for another
+            card.
     """
     given: object = image
     if not isinstance(given, str):
@@ -154,10 +156,10 @@ def configure(simulation: Simulation, card: str, image: str, slot: int = 0) -> N
 
 
 def accelerators(simulation: Simulation) -> list[Accelerator]:
-    """The accelerators in all slots of a fabric's cards, each used by a thread of its own.
+    """The accelerators in all slots of a fabric's cards, each with a thread of its own.
 
     Raises:
-        ValueError: There is no card.
+        ValueError: The fabric has no card.
     """
     found = places(simulation)
     if not found:

@@ -1,8 +1,8 @@
-"""The native loopback as the card's diagnostics use it: reads, writes, both at once, or copies.
+"""The native loopback of the card's diagnostics: reads, writes, both at once, or copies.
 
-It also exchanges lines with software. The register map, and the line of status that the accelerator
-writes at the end, come from the published sample; so do the figures: lines of 64 bytes, and
-cycles of the accelerator's clock.
+The loopback can also exchange lines with software. The register map, and the line of status that
+the accelerator writes at the end, are from the published sample, and so are the units of the
+results: lines of 64 bytes, and cycles of the accelerator's clock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STATUS_BASE, SOURCE, TARGET, LINES, CONTROL, CONFIGURATION = (
     0x138,
     0x140,
 )
-"""Registers; source and target are in lines."""
+"""Offsets of registers; the registers of source and target are in lines."""
 
 OUT_OF_RESET, START, FORCE_END = 1, 2, 4
 """Bits of the control register."""
@@ -39,10 +39,10 @@ STATUS = 0x40
 """Offset of the status line from its base, in bytes."""
 
 CONTINUOUS = 2
-"""A bit of the configuration."""
+"""A bit of the configuration register: repeat the test."""
 
 WRONG_DATA = 8
-"""The bit of an exchange's error word for lines that are not as they were written."""
+"""The bit of an exchange's error word for lines that have changed."""
 
 
 class Mode(StrEnum):
@@ -56,7 +56,7 @@ class Mode(StrEnum):
 
     @property
     def bits(self) -> int:
-        """The bits of the configuration register."""
+        """The bits of the configuration register for this kind of test."""
         return {"lpbk1": 0, "read": 1, "write": 2, "trput": 3, "sw": 7}[self] << 2
 
     @property
@@ -66,11 +66,11 @@ class Mode(StrEnum):
 
 
 _REQUEST_BITS = {1: 0, 2: 1 << 5, 4: 3 << 5}
-"""Bits of the configuration register, by the lines of a request."""
+"""The bits of the configuration register, by the number of lines in a request."""
 
 
 class DiagnosticsError(PeerlaneError, RuntimeError):
-    """The accelerator reported a failure of its test, or never ended it."""
+    """The accelerator reported a failure of its test, or the test did not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,28 +79,28 @@ class Diagnosis:
 
     mode: str
     lines: int
-    """Lines of the buffer."""
+    """The number of lines in the buffer."""
     request_lines: int
     reads: int
-    """Lines that were read."""
+    """The number of lines that were read."""
     writes: int
     link_reads: int
-    """Requests on the link, as the card's performance counters count them."""
+    """The number of requests on the link, from the card's performance counters."""
     link_writes: int
     cycles: int
     """Cycles of the accelerator's clock, from the start to the status line."""
     clock_hz: float
     ns: float
-    """Time from the start to the end as the program sees it."""
+    """The time from the start to the end of the test for the program."""
 
     @property
     def read_bytes_per_second(self) -> float:
-        """Lines that were read, by cycles; 0 if a test of no lines took none."""
+        """Bytes that were read, per second of the accelerator's cycles; 0 without any cycle."""
         return self.reads * LINE / self.cycles * self.clock_hz if self.cycles else 0.0
 
     @property
     def write_bytes_per_second(self) -> float:
-        """Lines that were written, by cycles; 0 if a test of no lines took none."""
+        """Bytes that were written, per second of the accelerator's cycles; 0 without any cycle."""
         return self.writes * LINE / self.cycles * self.clock_hz if self.cycles else 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -125,12 +125,13 @@ async def diagnose(
     Args:
         card: An accelerator with the image of the mode loaded.
         mode: The kind of test.
-        lines: Lines of each buffer.
-        request_lines: Lines of a request: 1, 2 or 4.
-        continuous_ns: The time for which the test repeats; once without. Not for an exchange.
+        lines: The number of lines in each buffer.
+        request_lines: The number of lines in a request: 1, 2 or 4.
+        continuous_ns: The time for which the test repeats; without it, the test runs once. It is
+            not possible for an exchange.
 
     Raises:
-        DiagnosticsError: Bytes were not copied as they were, or the test never ended.
+        DiagnosticsError: Copied bytes differ, or the test did not end.
     """
     thread = card.thread
     size = lines * LINE
@@ -186,19 +187,20 @@ async def diagnose(
 
 
 PATIENCE_NS = 1e9
-"""Simulated time that a test has, besides that of its lines."""
+"""The simulated time that a test may take in addition to the time for its lines."""
 
 LINE_NS = 6400.0
-"""Simulated time that a test has for each line: at 10 MB/s, far below the rate of any link."""
+"""The simulated time that a test may take for each line: at 10 MB/s, far below the rate of any
+link."""
 
 
 def run_diagnosis(
     simulation: Simulation, card: Accelerator, mode: Mode, *, lines: int, request_lines: int = 4
 ) -> Diagnosis:
-    """Runs one test as `diagnose` does, and ends it if the accelerator does not.
+    """Runs one test as for `diagnose`, and ends it if the accelerator does not end it in time.
 
     Raises:
-        DiagnosticsError: Bytes were not copied as they were, or the test does not end.
+        DiagnosticsError: Copied bytes differ, or the test does not end.
     """
     test = diagnose(card, mode, lines=lines, request_lines=request_lines)
     limit = PATIENCE_NS + lines * LINE_NS
@@ -216,7 +218,8 @@ def run_diagnosis(
 def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:
     """The fault that a test reports by its error word, or by copied bytes that differ.
 
-    In an exchange, one bit of the error word is for data; otherwise it counts.
+    In an exchange, one bit of the error word is for wrong data; in other tests the word is a
+    number.
     """
     if mode is Mode.EXCHANGE and failures == WRONG_DATA:
         return "the accelerator read other lines back than it had written"
@@ -229,7 +232,7 @@ def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:
 
 
 async def _link_counters(card: Accelerator) -> tuple[int, int]:
-    """Reads and writes of the accelerator's port on the link."""
+    """The numbers of reads and writes of the accelerator's port on the link."""
     thread, place = card.thread, card.place
     found = []
     for selected in (place.select_reads, place.select_writes):
@@ -239,7 +242,7 @@ async def _link_counters(card: Accelerator) -> tuple[int, int]:
 
 
 async def _answer(thread: HostThread, source: int, target: int, size: int) -> None:
-    """Software's part of an exchange: it copies the lines of the accelerator, and gives notice."""
+    """Software's part of an exchange: it copies the accelerator's lines, and signals the end."""
     message = b"\xff" * 4
     while thread.look(target + size, 4) != message:
         await thread.written(target + size)
@@ -248,4 +251,4 @@ async def _answer(thread: HostThread, source: int, target: int, size: int) -> No
 
 
 HUGE = 1 << 21
-"""Alignment of the buffers: a page of 2 MiB, as large buffers have."""
+"""The alignment of the buffers: a page of 2 MiB, as is usual for large buffers."""

@@ -1,10 +1,11 @@
-"""Software for the memory-mapped DMA accelerator: data through pinned buffers, as in the sample.
+"""Software for the memory-mapped DMA accelerator: transfers through pinned buffers.
 
-A transfer is cut into chunks of 1023 KiB, each of which is copied between the caller's memory and
-one of eight pinned buffers. To the card, the processor fills four buffers while the engine empties
-the other four, and sleeps for an interrupt before it goes on to the next four. From the card, the
-engine fills buffers one descriptor after the other, and a word that it writes behind them, with an
-interrupt, reports that four are full. The register map is that of the published design.
+As in the published sample, a transfer is divided into chunks of 1023 KiB, each of which is copied
+between the caller's memory and one of eight pinned buffers. In transfers to the card, the processor
+fills four buffers while the engine reads the other four, and sleeps until an interrupt before it
+fills the next four. In transfers from the card, the engine fills buffers one descriptor after the
+other. After four buffers it writes a word and sends an interrupt, which report that the four are
+full. The register map is from the published design.
 """
 
 from __future__ import annotations
@@ -22,36 +23,36 @@ if TYPE_CHECKING:
     from peerlane.opae.card import Accelerator
 
 CHUNK = 1023 * 1024
-"""Bytes of a buffer, and of a descriptor at most."""
+"""The bytes of a buffer, which are also the most bytes of a descriptor."""
 
 BUFFERS = 8
 HALF = BUFFERS // 2
 
 LINE = 64
-"""Bytes: what a transfer is a multiple of."""
+"""The bytes of a line; a transfer has whole lines."""
 
 UUID = (0xEF82DEF7F6EC40FC, 0xA9149A35BACE01EA)
 """UUID of the feature in the accelerator's list: upper and lower 64 bits."""
 
 ACCELERATOR = "331db30c-9885-41ea-9081-f88b8f655caa"
-"""The memory-mapped DMA sample."""
+"""The UUID of the memory-mapped DMA sample."""
 
 HOST = 0x2_0000_0000_0000
-"""Bit in an address of a descriptor that means memory of the host."""
+"""The bit in an address of a descriptor for memory of the host."""
 
 HOST_FENCED = 0x3_0000_0000_0000
-"""Bit in an address of a descriptor: memory of the host, behind all earlier writes."""
+"""The bits in an address of a descriptor for memory of the host, after all earlier writes."""
 
 MAGIC_ROM = 0x1_0000_0000_0000
-"""Address from which the engine reads the word that marks the end."""
+"""The address from which the engine reads the word that marks the end of a transfer."""
 
 MAGIC = 0x5772745F53796E63
 
 STATUS, CONTROL, DESCRIPTOR = 0x40, 0x44, 0x60
-"""Registers, from the feature."""
+"""Offsets of registers from the beginning of the feature."""
 
 FULL, INTERRUPT = 1 << 2, 1 << 9
-"""Bits of the status."""
+"""Bits of the status register."""
 
 INTERRUPTS_ENABLED = 1 << 4
 """A bit of the control register."""
@@ -60,28 +61,29 @@ GO, EARLY_DONE, INTERRUPT_AT_END = 1 << 31, 1 << 24, 1 << 14
 """Bits of a descriptor's control word."""
 
 BURST = 4
-"""Lines."""
+"""The lines of a burst."""
 
 
 WORD = 0xFFFF_FFFF
 
 DESCRIPTOR_LAYOUT = "<IIIHBBHHIII"
-"""Source, target, bytes, number, bursts of both in lines, strides, the upper halves, control."""
+"""The fields of a descriptor: source, target, bytes, number, both bursts in lines, both strides,
+both upper halves of addresses, control."""
 
 
 class Chunks(Protocol):
-    """The bytes of a copy, made chunk by chunk."""
+    """The bytes of a copy, created chunk by chunk."""
 
     def __getitem__(self, number: int, /) -> bytes:
-        """Chunk `number`."""
+        """The chunk with this number."""
 
 
 class DmaError(PeerlaneError, RuntimeError):
-    """The accelerator did not do what its registers promise."""
+    """The accelerator did not behave as its registers specify."""
 
 
 class Dma:
-    """The engine of an accelerator, with pinned buffers: `Dma.of`."""
+    """The engine of an accelerator, with pinned buffers; `Dma.of` creates it."""
 
     def __init__(self, card: Accelerator, base: int, buffers: list[int], magic: int) -> None:
         self._card = card
@@ -93,10 +95,10 @@ class Dma:
     @classmethod
     @asynccontextmanager
     async def of(cls, card: Accelerator) -> AsyncIterator[Dma]:
-        """Finds the engine in the list of features, and pins its buffers for a while.
+        """Finds the engine in the list of features, and pins its buffers in this context.
 
         Raises:
-            DmaError: The accelerator has none.
+            DmaError: The accelerator has no such engine.
         """
         base = await card.feature(UUID)
         if base is None:
@@ -113,9 +115,9 @@ class Dma:
         """Copies `size` bytes, a multiple of 64, to the card's memory.
 
         Args:
-            to: Where to, in the card's memory.
-            chunks: What, by number: 1023 KiB each, and the rest.
-            size: Bytes.
+            to: The first address in the card's memory.
+            chunks: The chunks of data by their numbers: 1023 KiB each, and the rest.
+            size: The number of bytes.
         """
         whole, rest = divmod(size, CHUNK)
         awaited = False
@@ -173,7 +175,7 @@ class Dma:
         return await self._thread.take(self._buffers[number % BUFFERS], CHUNK)
 
     async def _send(self, source: int, target: int, length: int, control: int) -> None:
-        """Hands over a descriptor when there is room, or two if it ends within a burst."""
+        """Writes a descriptor when there is room, or two descriptors if it ends within a burst."""
         even = length - length % (BURST * LINE)
         parts = [(size, burst) for size, burst in ((even, BURST), (length - even, 1)) if size]
         for part, (size, burst) in enumerate(parts):
@@ -205,14 +207,14 @@ class Dma:
         await self._card.store(self._base + STATUS, INTERRUPT, 4)
 
     async def _announce(self) -> None:
-        """Has the engine write the magic word behind everything before."""
+        """Lets the engine write the magic word after all earlier writes."""
         self._thread.set(self._magic, bytes(8))
         await self._card.load(self._base + STATUS, 4)
         control = INTERRUPT_AT_END
         await self._send(MAGIC_ROM, self._magic | HOST_FENCED, LINE, control)
 
     async def _wait(self) -> None:
-        """Waits for that word."""
+        """Waits for the magic word that `_announce` requested."""
         await self._sleep()
         while int.from_bytes(self._thread.look(self._magic, 8), "little") != MAGIC:
             await self._thread.written(self._magic)

@@ -1,4 +1,4 @@
-"""What a session did, beside the program: times, links, and where its constants come from."""
+"""The measurements of a session: times, links, and the sources of the host's constants."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ COSTS = (
     "poll",
     "interrupt_latency",
 )
-"""The keys of a host that say how long its programs work."""
+"""The keys of a host for the time of its programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Simulated time of a session by what it was spent on; the sum is all of it."""
+    """The simulated time of a session by its causes; the sum is the whole time."""
 
     link_ns: float
-    """Accesses to registers, and waits until a device writes to memory or signals an interrupt."""
+    """Accesses to registers, and waits for a device to write to memory or to signal an
+    interrupt."""
     copies_ns: float
     """Copies to and from buffers."""
     system_calls_ns: float
-    """System calls, those that pin and release buffers among them."""
+    """System calls, including the calls that pin and release buffers."""
     configuration_ns: float
     """Configuration of slots."""
     program_ns: float
-    """The rest: sleep, reads of the clock, polling."""
+    """All other time: sleep, reads of the clock, polling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +55,28 @@ class LinkUse:
     direction: str
     payload_bytes: int
     busy_ns: float
-    """Time in which anything was on the wire."""
+    """The time with anything on the wire."""
     used: float | None
-    """Share of the session; `None` if that took no time."""
+    """The share of the session; `None` if the session took no time."""
     replays: int
     credit_stall_ns: float
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant of the host that simulated times depend on."""
+    """A constant of the host on which simulated times depend."""
 
     name: str
     value: str
     origin: str
     """`calibrated` with a measurement, set by the `scenario`, or the `default`."""
     source: str
-    """Where the value comes from; of a calibrated one, the rows that it was fitted to."""
+    """The source of the value; for a calibrated value, the rows to which it was fitted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a session did."""
+    """The measurements of a session."""
 
     host: str
     times: Times
@@ -84,7 +85,7 @@ class Evidence:
     incidents: list[IncidentResult]
     """The log of the simulation: errors of functions and links, resets, removals."""
     incidents_left_out: int
-    """Incidents for which the log had no place."""
+    """The number of incidents for which the log had no space."""
 
     def to_json(self) -> dict[str, Any]:
         """The fields, for JSON."""
@@ -92,11 +93,11 @@ class Evidence:
 
 
 class Ledger:
-    """Keeps what was before a session, to say at its end what it did.
+    """Stores the counters before a session, and calculates its measurements at the end.
 
     Args:
-        simulation: The simulation that the session takes.
-        host: The host of the session; none for the first one that has a card.
+        simulation: The simulation that the session uses.
+        host: The host of the session; if absent, the first host with a card.
     """
 
     def __init__(self, simulation: Simulation, host: str | None) -> None:
@@ -106,7 +107,7 @@ class Ledger:
         self._before = simulation.wires().links
 
     def close(self, times: Mapping[str, float]) -> Evidence:
-        """The evidence of the session, with its times by what they were spent on."""
+        """The measurements of the session; `times` has its simulated times by their causes."""
         link, copies = times["devices"], times["copies"]
         calls, configuration = times["system_calls"], times["configuration"]
         rest = times["all"] - link - copies - calls - configuration
@@ -159,7 +160,7 @@ def _source(key: str) -> str:
 
 
 def _calibrated(digest: str) -> dict[str, str]:
-    """The keys of a published system that were fitted, with the rows that they came from."""
+    """The fitted keys of a published system, with the rows to which they were fitted."""
     for folder in folders():
         if digest_of(scenario_text(folder.name)) == digest:
             return {

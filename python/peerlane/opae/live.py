@@ -1,4 +1,4 @@
-"""A card of the session that this process runs in, by the library that programs use."""
+"""A card of the session in which this process runs, through the library that programs use."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SESSION = "PEERLANE_SESSION"
 """The environment variable that programs of a session have."""
 
 DEVICE = 0
-"""FPGA_DEVICE: what is asked to load an accelerator."""
+"""FPGA_DEVICE: the type of object that can load an accelerator."""
 
 
 def is_in_session() -> bool:
@@ -23,7 +23,7 @@ def configure(bitstream: bytes, slot: int = 0) -> None:
     """Loads an accelerator into a slot of the first card of the session.
 
     Raises:
-        RuntimeError: The library says why not.
+        RuntimeError: The library refuses the bitstream; the message has the reason.
     """
     library = ctypes.CDLL(str(library_folder() / "libopae-c.so.2"))
     library.fpgaErrStr.restype = ctypes.c_char_p

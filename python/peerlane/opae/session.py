@@ -1,4 +1,4 @@
-"""Programs on a simulated host: real processes, which reach cards by a library of ours."""
+"""Programs on a simulated host: real processes, which access cards through Peerlane's library."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ OPTIONS = {
     "ASAN_OPTIONS": "allocator_release_to_os_interval_ms=-1",
     "TSAN_OPTIONS": f"suppressions='{Path(__file__).parent / 'tsan.supp'}'",
 }
-"""What checkers need: valgrind, as accesses are caught as faults; AddressSanitizer, whose allocator
-looks at the clock otherwise; ThreadSanitizer, which does not see how the library's threads wait.
-What the user has set comes after."""
+"""The options of checkers: for valgrind, because accesses are caught as faults; for
+AddressSanitizer, whose allocator would otherwise read the clock; for ThreadSanitizer, which does
+not detect how the library's threads wait. Options that the user has set follow these options."""
 
 _BETWEEN = {"VALGRIND_OPTS": " ", "ASAN_OPTIONS": ":", "TSAN_OPTIONS": ":"}
 
@@ -49,13 +49,14 @@ class Outcome(Brief):
     """The outcome of a program."""
 
     status: int
-    """Its exit status; 128 and the number of the signal that ended it."""
+    """The exit status; 128 plus the number of the signal if a signal ended the program."""
     simulated_ns: float
     """Simulated time of the session."""
     wall_seconds: float
     """Real time of the program."""
     evidence: Evidence
-    """What the simulated time was spent on, what links carried, and where the costs come from."""
+    """The causes of the simulated time, the use of links, and the sources of the host's
+    constants."""
 
 
 def library_folder() -> Path:
@@ -82,23 +83,24 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 
     Args:
         command: The program and its arguments.
-        scenario: The text of a scenario, and what to call it in messages; or a simulation, which
-            may have captures, and is at the end of the program afterwards.
-        host: Which host of it; none for the first one that has a card.
+        scenario: The text of a scenario and its name in messages, or a simulation, which may have
+            captures, and whose time is the end of the program afterwards.
+        host: The host that runs the program; if absent, the first host with a card.
         images: Bitstreams for slot 0 of cards, by card, or for any slots, by card and slot; other
-            slots have what the scenario says.
+            slots have the accelerators of the scenario.
         models: Accelerators in Python, `FILE.py` or `FILE.py:CLASS`, whose bitstreams the program
             may load, besides the bitstreams of `images`.
         wall: Whether the program reads the clock of the machine instead of simulated time.
-        seed: Replaces the scenario's own seed.
+        seed: The seed, which replaces the scenario's own seed.
 
     Raises:
         ScenarioError: The scenario cannot be built.
         UnitError: An accelerator in Python raised an exception, which is the cause, and the program
             was ended; or it did not return after a signal had ended the program.
-        StuckUnitError: It still does not return, and the simulation is lost.
+        StuckUnitError: The accelerator still does not return, and the simulation is lost.
         TypeError: A text is given instead of a list of texts, or of a scenario with its name.
-        ValueError: It has no such host or card, an image is no bitstream, or the command is empty.
+        ValueError: The scenario does not have the host or a card, an image is no bitstream, or the
+            command is empty.
         OSError: The program cannot be started.
     """
     _check_arguments(command, scenario, models)
@@ -136,7 +138,8 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
                 failures.append(raised)
                 program.end(processes)
 
-        # A unit that never returns keeps its thread, and the thread must not keep the process.
+        # A unit that never returns keeps its thread, but the thread must not prevent the end of the
+        # process.
         server = threading.Thread(target=serve, name="peerlane session", daemon=True)
         server.start()
         began = time.monotonic()
@@ -158,10 +161,10 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 def _finish(
     simulation: Simulation, session: _core.Session, failures: Sequence[BaseException]
 ) -> dict[str, float]:
-    """Takes the fabric back from a session; its times.
+    """Takes the fabric back from a session; returns the times of the session.
 
     Raises:
-        BaseException: The first failure, if it was a panic, which leaves no fabric.
+        BaseException: The first failure, if it was a panic, after which there is no fabric.
     """
     try:
         return dict(session.finish(simulation.core))
@@ -172,7 +175,7 @@ def _finish(
 
 
 def _check_arguments(command: object, scenario: object, models: object) -> None:
-    """Refuses texts, which are lists of characters, where lists of texts are needed."""
+    """Refuses single texts as arguments that must be lists of texts."""
     for name, given in (("command", command), ("models", models)):
         if isinstance(given, str | bytes):
             raise TypeError(f"{name} must be a list of texts; write [{given!r}]")
@@ -186,7 +189,7 @@ def _check_arguments(command: object, scenario: object, models: object) -> None:
 
 
 def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
-    """Loads those models alone that were given: a bitstream is data, and runs nothing by itself."""
+    """Loads only models that were given: a bitstream is data, and must not run other code."""
 
     def load(place: str) -> Afu:
         if place not in given:
@@ -201,11 +204,11 @@ def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
 _PREFIX = "peerlane-"
 
 _LONGEST = 107 - len(f"/{_PREFIX}12345678/session")
-"""Most bytes in the path of a session folder; the path of a socket has at most 107."""
+"""The most bytes in the path of a session folder, because the path of a socket has at most 107."""
 
 
 def _sessions_folder() -> str:
-    """The folder for temporary files, or another one where its path is too long for a socket.
+    """The folder for temporary files, or another folder if its path is too long for a socket.
 
     Raises:
         OSError: No folder is short enough and can be written.
@@ -224,11 +227,11 @@ def _sessions_folder() -> str:
 
 
 _YOUNG = 60.0
-"""Seconds in which a folder may belong to a session that is about to begin."""
+"""The seconds in which a new folder may belong to a session that is about to begin."""
 
 
 def _remove_dead_sessions() -> None:
-    """Removes the folders of sessions that were killed: their sockets have no server."""
+    """Removes the folders of killed sessions, whose sockets have no server."""
     for socket in Path(_sessions_folder()).glob(f"{_PREFIX}*/session"):
         with suppress(OSError):
             seen = socket.lstat()
@@ -243,9 +246,9 @@ def _remove_dead_sessions() -> None:
 
 @contextmanager
 def _passed_on(program: _Program) -> Iterator[None]:
-    """Passes signals that end this process on to the program, unless it receives them itself.
+    """Forwards signals that would end this process to the program, unless it gets them anyway.
 
-    The terminal sends Ctrl-C to the program, too, and the program decides whether it ends.
+    The terminal also sends Ctrl-C to the program itself, and the program decides whether it ends.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -266,7 +269,7 @@ def _passed_on(program: _Program) -> Iterator[None]:
 
 
 def _is_in_foreground() -> bool:
-    """Whether this process, and so its program, receives what is typed at a terminal."""
+    """Whether this process, and so its program, receives the keys of a terminal."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except OSError:
@@ -280,7 +283,8 @@ def _is_in_foreground() -> bool:
 
 
 _PATIENCE = 2.0
-"""Seconds that a program has to end by itself after the session has failed, and after SIGTERM."""
+"""The seconds in which the program can end by itself after the session has failed, and again after
+SIGTERM."""
 
 
 class _Program:
@@ -292,8 +296,9 @@ class _Program:
         self.is_signalled = False
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
-        """Runs it to its end; its exit status."""
-        # Before the program begins, so that a signal to both processes does not end this one first.
+        """Runs the program to its end; returns its exit status."""
+        # Signals are forwarded before the program begins, so that a signal to both processes cannot
+        # end this process first.
         with _passed_on(self), subprocess.Popen(list(command), env=environment) as process:
             self._process = process
             for number in self._early:
@@ -302,15 +307,16 @@ class _Program:
         return status if status >= 0 else 128 - status
 
     def signal(self, number: int) -> None:
-        """Passes a signal on, at once or when the program has begun."""
+        """Sends a signal to the program, at once or when the program has begun."""
         if self._process is None:
             self._early.append(number)
         else:
             self._process.send_signal(number)
 
     def end(self, others: Sequence[int]) -> None:
-        """Ends what does not end by itself: the program, and `others` that were connected."""
-        # For a program that begins just now; one that runs has time to end by itself.
+        """Ends the program, and the connected processes `others`, if they do not end themselves."""
+        # A program that is just being started is killed; a running program has time to end by
+        # itself.
         self._early.append(signal.SIGKILL)
         numbers = {*others} - {os.getpid()}
         if self._process is not None:

@@ -1,4 +1,4 @@
-"""The accelerators that `peerlane opae conf` loaded, kept from one command to the next."""
+"""The accelerators that `peerlane opae conf` loaded, stored from one command to the next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def loaded(source: str) -> dict[tuple[str, int], bytes]:
     """The bitstreams of the cards of a scenario, by their names and slots.
 
     Raises:
-        ValueError: The folder has a file with another name than bitstreams have.
+        ValueError: The folder has a file whose name is not the name of a bitstream.
     """
     folder = _folder(source)
     files = sorted(folder.glob(f"*{SLOT}*.gbs")) if folder.is_dir() else []
@@ -30,7 +30,7 @@ def loaded(source: str) -> dict[tuple[str, int], bytes]:
 
 
 def load(source: str, card: str, slot: int, bits: bytes) -> None:
-    """Keeps a bitstream for a slot of a card."""
+    """Stores a bitstream for a slot of a card."""
     file = _file(source, card, slot)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(bits)
@@ -42,12 +42,12 @@ def has(source: str, card: str, slot: int) -> bool:
 
 
 def forget(source: str, card: str, slot: int) -> None:
-    """Forgets the bitstream of a slot of a card, which then has what the scenario says."""
+    """Removes the bitstream of a slot of a card, whose accelerator is then that of the scenario."""
     _file(source, card, slot).unlink(missing_ok=True)
 
 
 SLOT = "@"
-"""The sign between card and slot in the name of a file."""
+"""The character between card and slot in the name of a file."""
 
 NAME = re.compile(rf"(.+){SLOT}([0-9]{{1,4}})\.gbs")
 """The name of a file: card and slot."""
@@ -58,7 +58,7 @@ def _file(source: str, card: str, slot: int) -> Path:
 
 
 def _folder(source: str) -> Path:
-    """The folder of one scenario, in the user's folder for the state of programs."""
+    """The folder of one scenario, in the user's folder for states of programs."""
     own = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     path = Path(source)
     key = str(path.resolve()) if path.is_file() else source

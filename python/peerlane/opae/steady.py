@@ -16,34 +16,36 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 
 SIMULATED = 256 * MIB
-"""Bytes of the largest simulated transfer; larger ones are extrapolated from its last half."""
+"""The bytes of the largest simulated transfer; larger transfers are extrapolated from its last
+half."""
 
 STEADY = 0.002
-"""The most by which the times of two successive parts of a transfer may differ."""
+"""The largest relative difference between the times of two successive parts of a transfer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Bytes per second of all cards of a fabric together, side by side."""
+    """The rates in bytes per second of all cards of a fabric together, side by side."""
 
     host_to_card: float
     card_to_host: float
 
 
 def steady_rates(make: Callable[[], Simulation], sizes: Iterable[int]) -> dict[int, Rates]:
-    """The rates of sweeps of several sizes, each of a fabric of its own.
+    """The rates of sweeps of several sizes, each with a new fabric.
 
-    Transfers of up to 256 MiB are simulated. For larger ones transfers of 64, 128 and 256 MiB are,
-    and the rest goes on as the last 128 MiB did, if the 64 MiB before took as long, each, within
-    0.2 %.
+    Transfers of up to 256 MiB are simulated. For larger transfers, transfers of 64, 128 and 256 MiB
+    are simulated, and the rest is calculated from the time of the last 128 MiB, if the 64 MiB
+    before them had the same time per byte within 0.2 %.
 
     Args:
-        make: Makes the fabric, whose cards have the memory-mapped DMA sample loaded.
-        sizes: Bytes for each card, multiples of 64.
+        make: A function that creates the fabric, whose cards have the memory-mapped DMA sample
+            loaded.
+        sizes: The bytes for each card, which are multiples of 64.
 
     Raises:
-        ValueError: There is no card, or a size is wrong.
-        RuntimeError: Bytes did not come back as they were sent, or transfers are not steady.
+        ValueError: The fabric has no card, or a size is wrong.
+        RuntimeError: Bytes that were read back differ, or transfers are not steady.
     """
     wanted = set(sizes)
     simulated = {size for size in wanted if size <= SIMULATED}
@@ -61,7 +63,7 @@ def steady_rates(make: Callable[[], Simulation], sizes: Iterable[int]) -> dict[i
 
 
 def _times(simulation: Simulation, size: int) -> tuple[int, float, float]:
-    """The number of cards, and the nanoseconds each way until the last card was done."""
+    """The number of cards, and the nanoseconds in each direction until the last card was done."""
     swept = sweep(simulation, accelerators(simulation), size)
     if not all(one.intact for one in swept):
         raise RuntimeError("some bytes came back changed")
@@ -70,7 +72,7 @@ def _times(simulation: Simulation, size: int) -> tuple[int, float, float]:
 
 
 def _time(times: Mapping[int, float], size: int) -> float:
-    """Nanoseconds of a transfer, simulated or extrapolated from the largest simulated one."""
+    """The nanoseconds of a transfer, which is simulated or extrapolated."""
     if size in times:
         return times[size]
     quarter, half, whole = (times[SIMULATED // part] for part in (4, 2, 1))

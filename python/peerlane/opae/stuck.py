@@ -1,4 +1,4 @@
-"""Units in Python that do not return from a call, when a signal has ended the program."""
+"""Units in Python that do not return from a call after a signal has ended the program."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from types import CodeType
 
 PATIENCE = 2.0
-"""Seconds that a unit has to return after the end of the program, and after an exception."""
+"""The seconds in which a unit must return after the end of the program, and after an exception."""
 
 
 class StuckUnitError(UnitError):
-    """A unit does not return from a call of a library, and keeps its thread.
+    """A unit does not return from a call of a library, and its thread does not end.
 
-    The thread would abort the process when the interpreter ends: `os._exit` ends it without that.
+    The thread would abort the process when the interpreter ends; `os._exit` ends the process
+    without this.
     """
 
 
@@ -28,12 +29,12 @@ def end_unit(server: threading.Thread, serve: CodeType, patience: float | None) 
     """Waits for the thread of a session; ends it by an exception in a unit that does not return.
 
     Args:
-        server: The thread, which was requested to end.
-        serve: The function that it executes, which calls units.
-        patience: Seconds that a unit has to return; `None` for any time.
+        server: The thread, which has been requested to end.
+        serve: The code of the thread's function, which calls units.
+        patience: The seconds in which a unit must return; `None` for no limit.
 
     Returns:
-        What to raise for a unit that was ended.
+        The error to raise for a unit that was ended.
 
     Raises:
         StuckUnitError: The unit does not end; an exception reaches only code in Python.
@@ -51,7 +52,7 @@ def end_unit(server: threading.Thread, serve: CodeType, patience: float | None) 
 
 
 def _call(server: threading.Thread, serve: CodeType) -> str:
-    """The method of a unit that a thread is in, and the line that it executes."""
+    """The method of a unit that a thread is executing, and its present line."""
     frame = sys._current_frames().get(server.ident or 0)  # noqa: SLF001 - its documented name
     where = "a call"
     while frame is not None and frame.f_code is not serve:

@@ -1,4 +1,4 @@
-"""The sweep of a card's memory: written from the host, read back, and compared byte by byte."""
+"""The sweep of a card's memory: the host writes it, reads it back, and compares every byte."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CardSweep(Brief):
-    """The measurements of one sweep of one card."""
+    """The measurements of a sweep of one card."""
 
     card: str
     size: int
-    """Bytes each way."""
+    """The bytes in each direction."""
     host_to_card_ns: float
-    """Time from the call that copies to the card until its return."""
+    """The time from the call that copies to the card until the call's return."""
     card_to_host_ns: float
     intact: bool
-    """Whether every byte came back as it was sent."""
+    """Whether every byte that was read back is the byte that was sent."""
 
     @property
     def host_to_card(self) -> float:
@@ -60,7 +60,7 @@ class _Pattern:
     number: int
     size: int
     asked: list[int] = field(default_factory=list)
-    """The last chunk that was asked for."""
+    """The number of the last chunk that was requested."""
 
     def __getitem__(self, chunk: int) -> bytes:
         self.asked[:] = [chunk]
@@ -71,15 +71,15 @@ class _Pattern:
 def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> list[CardSweep]:
     """Writes `size` bytes to the memory of each card and reads them back, all cards side by side.
 
-    Each card has a thread of its own on its host. All are written before any is read.
+    Each card has a thread of its own on its host. All cards are written before any card is read.
 
     Args:
         simulation: The fabric.
-        cards: Their accelerators, the memory-mapped DMA sample.
-        size: Bytes, a multiple of 64.
+        cards: The accelerators of the cards, which must be the memory-mapped DMA sample.
+        size: The number of bytes, a multiple of 64.
 
     Raises:
-        ValueError: `size` is none, or a card has less memory.
+        ValueError: `size` is not valid, or a card has less memory.
         RuntimeError: A card has another accelerator, or none, or does not answer.
     """
     if size <= 0 or size % LINE:
@@ -104,11 +104,11 @@ def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> li
 
 
 PATIENCE_NS = 1e9
-"""Simulated time in which a card moves a chunk: far more than any link needs."""
+"""The simulated time in which a card must move a chunk: far more than any link needs."""
 
 
 async def _watch(simulation: Simulation, watched: Sequence[Sequence[int]]) -> NoReturn:
-    """Ends a sweep in which no card moves a chunk any more."""
+    """Ends a sweep if no card moves chunks any longer."""
     before: list[int] | None = None
     while True:
         chunks = [chunk for asked in watched for chunk in asked]

@@ -1,7 +1,7 @@
-"""The topology of a simulated host as hwloc reads it, so that programs find the node of a card.
+"""The topology of a simulated host for hwloc, by which programs find the node of a card.
 
-The format is that of hwloc 2 (`hwloc2.dtd`). Cores come from this machine, so that a program can
-bind to them; memory, sockets and PCI functions come from the scenario.
+The format is that of hwloc 2 (`hwloc2.dtd`). Cores are those of the real machine, so that a program
+can bind to them; memory, sockets and PCI functions are from the scenario.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HEADER_TYPE, SECONDARY, SUBORDINATE, SUBSYSTEM = 0x0E, 0x19, 0x1A, 0x2C
 """Offsets in configuration space (PCI Local Bus 3.0, 6.1; PCI-to-PCI Bridge 1.2, 3.2)."""
 
 HOST_BRIDGE = 0x0600
-"""The class of a host bridge, which is no object of its own."""
+"""The class of a host bridge, for which hwloc has no PCI object."""
 
 PAGE = 4096
 
@@ -50,13 +50,13 @@ class _Function:
 
     @property
     def buses(self) -> tuple[int, int] | None:
-        """First and last bus below a bridge; `None` of others."""
+        """The first and last bus below a bridge; `None` if the function is no bridge."""
         if self.config[HEADER_TYPE] & 0x7F != 1:
             return None
         return self.config[SECONDARY], self.config[SUBORDINATE]
 
     def attributes(self) -> dict[str, str]:
-        """The attributes of the function's object."""
+        """The attributes of the hwloc object of the function."""
         subsystem = 0 if self.buses else SUBSYSTEM
         ids = [(self._word(0), self._word(2))]
         ids.append((self._word(subsystem), self._word(subsystem + 2)) if subsystem else (0, 0))
@@ -106,7 +106,7 @@ def hwloc_xml(simulation: Simulation, host: str) -> bytes:
 
 
 def _functions(simulation: Simulation, host: str) -> Iterator[_Function]:
-    """The functions below a host, as configuration space shows them."""
+    """The functions below a host, read from configuration space."""
     found = []
     for part in re.split(r"\n\n+", simulation.lspci().strip()):
         head, *rows = part.splitlines()
@@ -119,13 +119,13 @@ def _functions(simulation: Simulation, host: str) -> Iterator[_Function]:
 
 
 def _sockets(simulation: Simulation, host: str) -> int:
-    """The number of sockets of a host, and so of its packages."""
+    """The number of sockets of a host, which is also the number of its packages."""
     scenario = parsed(simulation.text, "<scenario>")
     return int(scenario.effective(f"{scenario.path_of_node(host)}.sockets")[0])
 
 
 def _places(simulation: Simulation) -> dict[str, int]:
-    """The socket that each node is below."""
+    """The socket to which each node belongs."""
     nodes = {node.name: node for node in simulation.tree().nodes}
     places = {}
     for name, first in nodes.items():
@@ -144,7 +144,7 @@ def _add(
     cores: Sequence[int],
     nodes: Sequence[int],
 ) -> ET.Element:
-    """An object, by its type and number, with its cores and memory."""
+    """Adds an object with a type and a number, its cores and its memory."""
     kind, index = named
     sets = {"cpuset": _bits(cores), "nodeset": _bits(nodes)}
     complete = {f"complete_{name}": bits for name, bits in sets.items()}
@@ -153,7 +153,7 @@ def _add(
 
 
 def _add_bridge(above: ET.Element, numbers: Iterator[int], functions: list[_Function]) -> None:
-    """The host bridge of a package, with all functions below it."""
+    """Adds the host bridge of a package, with all functions below it."""
     first, last = (edge(one.bus for one in functions) for edge in (min, max))
     buses = f"0000:[{first:02x}-{last:02x}]"
     attributes = {"type": "Bridge", "bridge_type": "0-1", "depth": "0", "bridge_pci": buses}
@@ -184,7 +184,7 @@ def _add_function(
 
 
 def _bits(numbers: Sequence[int]) -> str:
-    """A set of numbers as hwloc writes it: words of 32 bits in hexadecimal, the highest first."""
+    """A set of numbers in the form of hwloc: hexadecimal words of 32 bits, the highest first."""
     value = sum(1 << number for number in numbers)
     words: list[str] = []
     while value or not words:

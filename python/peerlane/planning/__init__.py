@@ -1,1 +1,1 @@
-"""Workloads that a fabric would have to carry."""
+"""Workloads for which a fabric can be planned."""

@@ -1,4 +1,4 @@
-"""Video formats: the bandwidth that they need, as shares of measured rates."""
+"""Video formats: their bandwidth, as shares of measured rates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Format(StrEnum):
 
 
 class Chroma(StrEnum):
-    """The sampling of colour: YCbCr with a quarter or a half of the colour samples, or all."""
+    """The sampling of colour: YCbCr with a quarter or half of the colour samples, or all."""
 
     YUV_420 = "420"
     YUV_422 = "422"
@@ -40,7 +40,7 @@ class Chroma(StrEnum):
 
     @property
     def half_samples(self) -> int:
-        """Samples of two pixels."""
+        """The number of samples in two pixels."""
         return _HALF_SAMPLES[self]
 
 
@@ -59,10 +59,10 @@ class Video:
     """A stream of frames with their samples packed without gaps.
 
     Args:
-        format: Pixels of a frame.
-        chroma: Sampling of colour.
-        depth: Bits of a sample.
-        frames_per_second: Frames in a second.
+        format: The pixels of a frame.
+        chroma: The sampling of colour.
+        depth: The bits of a sample.
+        frames_per_second: The number of frames in a second.
     """
 
     format: Format
@@ -72,14 +72,14 @@ class Video:
 
     @property
     def frame_bytes(self) -> int:
-        """Bytes of a frame, whole."""
+        """The bytes of a frame, a whole number."""
         width, height = self.format.pixels
         bits = width * height * self.chroma.half_samples * self.depth
         return -(-bits // 16)
 
     @property
     def frame_mib(self) -> float:
-        """A frame in units of 2^20 bytes, which the source calls MByte."""
+        """The size of a frame in units of 2^20 bytes, which the source calls MByte."""
         return self.frame_bytes / MIB
 
     @property
@@ -97,8 +97,8 @@ class Video:
 class Use(Document):
     """A video, and the shares of measured rates that it needs, in percent by the name of the rate.
 
-    It `fits` if it needs no more than the slowest rate. `needed_times` is the number of measured
-    fabrics that it needs: 2 means two cards instead of one.
+    A video `fits` if it needs no more than the slowest rate. `needed_times` is the number of
+    measured fabrics that the video needs: 2 means two cards instead of one.
     """
 
     format: str
@@ -126,7 +126,7 @@ def videos(
     depths: Iterable[int],
     frame_rates: Iterable[float],
 ) -> Iterator[Video]:
-    """All combinations, the frame rate changing first."""
+    """All combinations; the frame rate changes fastest."""
     for form, chroma, depth, rate in product(formats, chromas, depths, frame_rates):
         yield Video(form, chroma, depth, rate)
 

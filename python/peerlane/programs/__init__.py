@@ -1,1 +1,1 @@
-"""Programs on simulated hosts: host threads, and what they wait for."""
+"""Programs on simulated hosts: host threads, and the accesses and times that they wait for."""

@@ -1,4 +1,4 @@
-"""Accesses that have begun, and whose results come later."""
+"""Accesses that have begun, and whose results are available later."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ Result = TypeVar("Result")
 
 
 class Waitable(Protocol):
-    """An access or a time that a program waits for: it ends while time passes."""
+    """An access or a time for which a program waits; it ends while simulated time passes."""
 
     @property
     def is_done(self) -> bool:
-        """Whether it has ended."""
+        """Whether the access or time has ended."""
 
     @property
     def until_ns(self) -> float | None:
-        """The simulated time at which it ends, in nanoseconds, if that is known."""
+        """The simulated time at which the wait ends, in nanoseconds, if it is known."""
 
     @property
     def simulation(self) -> object | None:
-        """The simulation in which it ends, if it is in one."""
+        """The simulation in which the wait ends, if there is one."""
 
 
 def refuse_foreign(waited: Waitable, simulation: object) -> None:
-    """Refuses to wait in `simulation` for what ends in another one.
+    """Refuses to wait in `simulation` for an access or time of another simulation.
 
     Raises:
-        ValueError: It does.
+        ValueError: The access or time belongs to another simulation.
     """
     if waited.simulation is not None and waited.simulation is not simulation:
         right = "wait for it by that one"
@@ -39,17 +39,18 @@ def refuse_foreign(waited: Waitable, simulation: object) -> None:
 
 
 class Source(Protocol):
-    """The simulation, from which the outcomes of accesses come."""
+    """The simulation that provides the outcomes of accesses."""
 
     def collect(self) -> None:
-        """Gives the accesses that have ended their outcomes."""
+        """Sets the outcomes of accesses that have ended."""
 
 
 class Access(Generic[Result]):
     """A read, a write or an atomic operation in flight.
 
-    `SimulatedNode.begin_read` and others make it. Simulated time passes by `Simulation.wait`, by
-    `run_until` and others, or while a program awaits it. `await` gives what `result` gives.
+    `SimulatedNode.begin_read` and similar methods begin it. Simulated time passes in
+    `Simulation.wait`, `run_until` and similar methods, or while a program awaits the access.
+    `await` returns the value of `result`.
     """
 
     until_ns: None = None
@@ -63,7 +64,7 @@ class Access(Generic[Result]):
 
     @property
     def simulation(self) -> object | None:
-        """The simulation that it is made in; `None` for one of a device on a bench."""
+        """The simulation in which the access began; `None` for a device on a bench."""
         return self._source
 
     @property
@@ -75,19 +76,19 @@ class Access(Generic[Result]):
 
     @property
     def ended_ns(self) -> float | None:
-        """The simulated time of its last byte or its failure, in nanoseconds; `None` before."""
+        """The simulated time of the last byte or the failure, in nanoseconds; `None` before."""
         return self._ended_ns if self.is_done else None
 
     def has_outcome(self) -> bool:
-        """Whether it has its outcome; `is_done` checks the simulation first."""
+        """Whether the access has its outcome, without a look at the simulation as in `is_done`."""
         return self._ended_ns is not None
 
     def result(self) -> Result:
         """The bytes of a read, no bytes for a write, the old value for an atomic operation.
 
         Raises:
-            RequestError: It has failed; the message says why.
-            RuntimeError: It has not ended.
+            RequestError: The access has failed; the message has the reason.
+            RuntimeError: The access has not ended.
         """
         if not self.is_done:
             right = "let time pass, for example by Simulation.wait"
@@ -105,12 +106,12 @@ class Access(Generic[Result]):
         return f"<{self._what}, {'ended' if self.is_done else 'in flight'}>"
 
     def end(self, time_ns: float, value: Result | None, error: Exception | None = None) -> None:
-        """Keeps the outcome; the simulation calls it."""
+        """Stores the outcome; the simulation calls this method."""
         self._ended_ns, self._value, self._error = time_ns, value, error
 
 
 class Clock(Protocol):
-    """A simulation, as far as its time is concerned."""
+    """The part of a simulation that has the time."""
 
     @property
     def now_ns(self) -> float:
@@ -118,7 +119,7 @@ class Clock(Protocol):
 
 
 class Sleep:
-    """A time that a program waits for: `Simulation.sleep`."""
+    """A time for which a program waits: `Simulation.sleep` creates it."""
 
     def __init__(self, clock: Clock, until_ns: float) -> None:
         self._clock = clock
@@ -126,7 +127,7 @@ class Sleep:
 
     @property
     def simulation(self) -> object:
-        """The simulation whose time it is."""
+        """The simulation whose time counts."""
         return self._clock
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
-"""Programs on simulated hosts, with one thread each, from which drivers can be written.
+"""Programs on simulated hosts, each with a thread of its own, such as drivers.
 
 A program is an `async` function of a `HostThread`. Simulated time passes only while the program
-awaits a call of its `HostThread`; its own computing takes no time unless it calls
+awaits a call of its `HostThread`. Computing in the program takes no simulated time unless it calls
 `HostThread.work`.
 """
 
@@ -49,10 +49,10 @@ class Machine(Devices, Source, Protocol):
 
 
 class HostThread:
-    """A thread of a host: `SimulatedNode.thread`.
+    """A thread of a host; `SimulatedNode.thread` creates it.
 
-    It has a core of the host while it loads, stores or works, and waits in turn for one if all
-    are taken. While its program does something else, or has ended, others have the core.
+    The thread occupies a core of the host while it loads, stores or works, and waits in a queue if
+    all cores are busy. At all other times, other threads can use the core.
     """
 
     def __init__(self, simulation: Machine, host: str, core: _core.HostThread) -> None:
@@ -71,16 +71,16 @@ class HostThread:
         return self._simulation.now_ns
 
     async def load(self, address: int, length: int = 8, *, strict: bool = False) -> int:
-        """Loads 1 to 64 bytes, little-endian, by one read request: all ones if there is no data.
+        """Loads 1 to 64 bytes, little-endian, by one read request; returns all ones without data.
 
         Args:
             address: The first byte.
             length: The number of bytes.
-            strict: Whether a load without data raises, and does not give all ones.
+            strict: Whether a load without data raises an error, instead of returning all ones.
 
         Raises:
             RequestError: A strict load has no data, for example after the completion timeout.
-            ValueError: This is no possible access of a core.
+            ValueError: A core cannot make this access.
         """
         loaded = await self._done(lambda: self._core.begin_load(address, length))
         if strict and (failure := self._core.load_failure(address)):
@@ -102,21 +102,21 @@ class HostThread:
         await self.work(self._costs["system_call"])
 
     async def put(self, address: int, data: bytes) -> None:
-        """Copies `data` to the host's own memory, at its `buffer_write_rate`, as whole pages."""
+        """Copies `data` to the host's own memory in whole pages, at its `buffer_write_rate`."""
         self.set(address, data)
         await self._charge(address, len(data), "write_page")
 
     async def take(self, address: int, length: int) -> bytes:
-        """Copies bytes out of the host's own memory, at its `buffer_read_rate`, as whole pages."""
+        """Copies bytes from the host's own memory in whole pages, at its `buffer_read_rate`."""
         await self._charge(address, length, "read_page")
         return self.look(address, length)
 
     def look(self, address: int, length: int) -> bytes:
-        """The bytes of the host's own memory, in no time."""
+        """The bytes of the host's own memory, without simulated time."""
         return self._simulation.core.memory(self._host, address, length)
 
     def set(self, address: int, data: bytes) -> None:
-        """Sets bytes of the host's own memory, in no time."""
+        """Sets bytes of the host's own memory, without simulated time."""
         self._simulation.core.fill(self._host, address, data)
 
     async def _charge(self, address: int, length: int, cost: str) -> None:
@@ -124,13 +124,13 @@ class HostThread:
         await self.work(pages * self._costs[cost])
 
     async def written(self, address: int) -> None:
-        """Polls a byte until a device writes it; each write ends one call."""
+        """Polls a byte until a device writes it; each write ends one such call."""
         wait = Wait(self._host, self.now_ns, address=address)
         await self._done(lambda: self._core.begin_written(address), wait)
         await self.work(self._costs["poll"])
 
     async def interrupt(self, message: int) -> None:
-        """Sleeps in a system call until an interrupt with this message comes."""
+        """Sleeps in a system call until an interrupt with this message arrives."""
         if not hasattr(message, "__index__"):
             right = "give a whole number, such as simulation.node(DEVICE).vector(NUMBER).message"
             raise TypeError(f"the message of an interrupt is {message!r}; {right}")
@@ -141,7 +141,7 @@ class HostThread:
 
     @asynccontextmanager
     async def pinned(self, size: int, alignment: int = PAGE) -> AsyncIterator[int]:
-        """Allocates and pins memory of the host for devices, for a while; yields its address.
+        """Allocates and pins memory of the host for devices, in this context; yields its address.
 
         Raises:
             ValueError: The host has no `size` contiguous bytes left.
@@ -155,7 +155,7 @@ class HostThread:
             self._simulation.core.free(self._host, address, size)
 
     async def _done(self, begin: Callable[[], None], wait: Wait | None = None) -> bytes:
-        """Waits for the end of an operation; withdraws it if the program is closed before."""
+        """Waits for the end of an operation; cancels it if the program is closed before."""
         if self._is_awaited:
             right = "make a thread for each program: Simulation.node(HOST).thread()"
             raise RuntimeError(f"another program awaits this thread of {self._host}; {right}")
@@ -176,8 +176,8 @@ def number_bytes(value: int, length: int) -> bytes:
     """A little-endian number of `length` bytes.
 
     Raises:
-        TypeError: It is no whole number.
-        ValueError: The number has more bytes, or is negative.
+        TypeError: The value is no whole number.
+        ValueError: The value has more bytes, or is negative.
     """
     if not hasattr(value, "__index__"):
         right = 'give a whole number, such as int.from_bytes(data, "little")'
@@ -195,7 +195,7 @@ def number_bytes(value: int, length: int) -> bytes:
 class _Done:
     """An awaitable that ends when the last request to a host thread is done.
 
-    `wait` is the event that ends the request, if a device has to make it.
+    `wait` is the event that ends the request, if a device must cause the event.
     """
 
     def __init__(self, core: _core.HostThread, wait: Wait | None) -> None:
@@ -230,12 +230,12 @@ def run_programs(
     and others), `Simulation.sleep` and `OutsideDevice.next_access`.
 
     Args:
-        simulation: The machine.
+        simulation: The simulation of the hosts.
         programs: The programs.
-        watch: A program that ends with the others, or ends them by an exception.
+        watch: A program that is closed when the others have ended, or ends them by an exception.
 
     Raises:
-        RuntimeError: A program waits, and nothing is left to happen; or two use one thread at once.
+        RuntimeError: A program waits, and no event is left; or two programs use one thread at once.
         TypeError: A program is not the call of an async function, or awaits something else.
         ValueError: A program is given twice, or awaits something of another simulation.
     """
@@ -244,7 +244,7 @@ def run_programs(
     running = _Running(simulation, started)
     try:
         for number in range(len(started)):
-            # The first step of a coroutine takes nothing.
+            # The first step of a coroutine receives no value.
             running.go_on(number, None)
         while len(running.results) < len(programs):
             if running.go_on_all():
@@ -260,7 +260,7 @@ def run_programs(
 
 
 class _Running(Generic[_Result]):
-    """Programs, and what each of them waits for."""
+    """Programs, and the object for which each of them waits."""
 
     def __init__(
         self, simulation: Machine, programs: Sequence[Coroutine[Any, Any, _Result]]
@@ -272,12 +272,12 @@ class _Running(Generic[_Result]):
         self.others: dict[int, Waitable] = {}
 
     def until_ns(self) -> float | None:
-        """The first time for which a program waits."""
+        """The earliest time for which a program waits."""
         times = (one.until_ns for one in self.others.values())
         return min((time for time in times if time is not None), default=None)
 
     def waiting(self) -> Iterator[tuple[object, object]]:
-        """The programs that have not ended, each with what it awaits."""
+        """The programs that have not ended, each with the object that it awaits."""
         awaited: dict[int, object] = {
             number: waited.wait or "its host thread" for number, waited in self.threads.items()
         }
@@ -285,7 +285,7 @@ class _Running(Generic[_Result]):
             yield self.programs[number], one
 
     def go_on(self, number: int, answer: bytes | None) -> None:
-        """Resumes a program, until it waits again or ends."""
+        """Resumes a program, which then runs until it waits again or ends."""
         try:
             waited = self.programs[number].send(answer)
         except StopIteration as end:
@@ -301,7 +301,7 @@ class _Running(Generic[_Result]):
             raise TypeError(f"a program awaits {waited!r}; {right}")
 
     def go_on_all(self) -> bool:
-        """Resumes the programs that have what they wait for; false if there is none."""
+        """Resumes all programs whose wait has ended; returns false if there is none."""
         ready: dict[int, bytes | None] = {
             number: None for number, waited in self.others.items() if waited.is_done
         }

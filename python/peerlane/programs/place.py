@@ -24,14 +24,14 @@ def is_own(file: str) -> bool:
 
 
 def _is_foreign(file: str) -> bool:
-    """Whether a file of code belongs to Python or to a package that is installed."""
+    """Whether a file of code belongs to Python or to an installed package."""
     return file.startswith((_LIBRARY, "<")) or "site-packages" in file
 
 
 def raised_at(traceback: TracebackType | None) -> str | None:
     """The last line of the user in the traceback of an exception: its file, number and text.
 
-    It is a line of another package only if there is none in a file of the user.
+    The line is from another package only if the traceback has no line in a file of the user.
     """
     lines = [(frame.f_code, line) for frame, line in walk_tb(traceback)]
     lines = [one for one in lines if not is_own(one[0].co_filename)]
@@ -40,7 +40,7 @@ def raised_at(traceback: TracebackType | None) -> str | None:
 
 
 def name(coroutine: object) -> str:
-    """The name of an `async` function by a coroutine of it, without the functions around it."""
+    """The name of the `async` function of a coroutine, without the functions around it."""
     own = str(getattr(coroutine, "__qualname__", coroutine))
     return own.rpartition("<locals>.")[2]
 
@@ -48,7 +48,8 @@ def name(coroutine: object) -> str:
 def place(coroutine: object) -> str | None:
     """The last line of the user at which a coroutine waits: its file, number and text.
 
-    `None` if no function of the user waits, as in `thread.run(thread.interrupt(message))`.
+    The result is `None` if no function of the user waits, as in
+    `thread.run(thread.interrupt(message))`.
     """
     found: tuple[CodeType, int] | None = None
     while coroutine is not None:

@@ -1,4 +1,4 @@
-"""The message about programs that wait for ever: where, for what, since when, and why in vain."""
+"""The message about programs that wait for ever: place, event and time of the wait, and causes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Devices(Protocol):
-    """The part of `peerlane.Simulation` that knows its devices."""
+    """The part of `peerlane.Simulation` that describes its devices."""
 
     def silence(self, host: str, message: int | None) -> Iterator[str]:
         """Lines about the devices that do not send an interrupt, or do not write to memory."""
@@ -21,7 +21,7 @@ class Devices(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """A wait for an event that a device makes: an interrupt of a host, or a write to its memory."""
+    """A wait for an event from a device: an interrupt of a host, or a write to its memory."""
 
     host: str
     since_ns: float
@@ -39,7 +39,7 @@ def standstill(devices: Devices, waiting: Iterable[tuple[object, object]]) -> st
     """The message, with lines for each program and for each device that may be the cause.
 
     Args:
-        devices: The devices, for which nothing is left to happen.
+        devices: The simulation with the devices, in which no event is left.
         waiting: The programs that have not ended, each with the object that it awaits.
     """
     lines = ["a program waits for ever: nothing is left to happen in the simulation"]

@@ -1,1 +1,1 @@
-"""Parallel programs: what a rank can do, and the run of all ranks."""
+"""Parallel programs: the calls of a rank, and the run of all ranks."""

@@ -20,7 +20,7 @@ def as_bytes(data: Buffer) -> bytes:
 
 
 def as_numbers(view: memoryview[Any]) -> tuple[str, str]:
-    """The code of `array` for the numbers of `view`, and their name."""
+    """The code in `array` for the numbers of `view`, and the name of their type."""
     code = view.format.removeprefix("<")
     for kind, codes in (("u", _UNSIGNED), ("i", _SIGNED), ("f", _REAL)):
         if code in {*codes} and view.itemsize in {4, 8}:
@@ -30,22 +30,22 @@ def as_numbers(view: memoryview[Any]) -> tuple[str, str]:
 
 
 def as_any_tag(tag: SupportsIndex | None) -> int | None:
-    """The tag of the wanted message; `None` for any."""
+    """The tag of the wanted message; `None` for any tag."""
     return None if tag is None else as_tag(tag)
 
 
 def as_tag(tag: SupportsIndex) -> int:
-    """A tag, of 32 bits."""
+    """Checks a tag, which has 32 bits."""
     return within("tag", tag, _MOST)
 
 
 def as_size(size: SupportsIndex) -> int:
-    """A number of bytes."""
+    """Checks a number of bytes."""
     return within("size or offset", size, 1 << 40)
 
 
 def within(what: str, value: SupportsIndex, most: int) -> int:
-    """A whole number from 0 to `most`."""
+    """Checks a whole number from 0 to `most`."""
     number = index(value)
     if 0 <= number <= most:
         return number

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Ended = tuple[int, int, int, int, bytes]
-"""A rank whose call has ended; source, tag and length of its message; the bytes it received."""
+"""A rank whose call has ended, with source, tag, length and bytes of the message that it
+received."""
 
 Mail = Counter[tuple[int, int, int]]
-"""The number of messages that are sent and not received, by source, target and tag."""
+"""The number of messages that were sent and not yet received, by source, target and tag."""
 
 ROOM = 1 << 20
-"""The longest message in bytes that a receive takes if no size is given."""
+"""The longest message in bytes that a receive accepts if no size is given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Memory of `rank` that all ranks may write and read: `size` bytes."""
+    """Memory of `rank`, `size` bytes, that all ranks may write and read."""
 
     rank: int
     size: int
@@ -57,7 +58,7 @@ class Window:
 
 
 class Operation(Generic[T]):
-    """A call of a rank that has not begun: `await` it at once."""
+    """A call of a rank that has not begun; a program must `await` it at once."""
 
     __slots__ = ("_begin", "_end", "rank", "text")
 
@@ -74,7 +75,7 @@ class Operation(Generic[T]):
 
 
 class Handle(Generic[T]):
-    """A call of a rank that has begun: `await` it once, for its end."""
+    """A call of a rank that has begun; a program must `await` it once, for its end."""
 
     __slots__ = ("_end", "_number", "_rank", "text")
 
@@ -87,18 +88,18 @@ class Handle(Generic[T]):
 
 
 class Rank:
-    """One rank of a job, as its program sees it. `number` counts from 0 to `size` - 1.
+    """A rank of a job, for its program. `number` counts from 0 to `size` - 1.
 
     Every call is awaited, and takes as long as the software, the controllers and the links of the
-    simulated hosts take. Between two calls no time passes: the program's own computing is free
-    unless it calls `compute`. A program sends any object with a buffer (bytes, `array.array`, numpy
-    arrays) and receives bytes. Moving them into and out of the host's memory takes no time, except
-    for the copies of the message layer (`copy_rate`).
+    simulated hosts take. Between two calls no simulated time passes: computing in the program takes
+    no time unless it calls `compute`. A program sends any object with a buffer (bytes,
+    `array.array`, numpy arrays) and receives bytes. Moving them into and out of the host's memory
+    takes no time, except for the copies of the message layer (`copy_rate`).
 
-    A rank has one thread: while its program computes, or has ended, it receives nothing. Messages
-    up to `eager_limit` are sent at once, as far as `share` allows; longer messages begin to move
-    when both sides are in a call. Wrong ranks or ranges of memory raise `ValueError` in the program
-    before anything is sent.
+    A rank has one thread: while its program computes, or after its end, the rank receives nothing.
+    Messages up to `eager_limit` are sent at once, as far as `share` allows; longer messages begin
+    to move when both sides are in a call. Wrong ranks or ranges of memory raise `ValueError` in the
+    program before anything is sent.
     """
 
     def __init__(
@@ -120,7 +121,7 @@ class Rank:
         return self._simulation.now_ns
 
     def compute(self, span: float | str) -> Operation[None]:
-        """Computes for a time such as "3 us", or a number of nanoseconds, and does nothing else."""
+        """Computes, and does nothing else, for a time such as "3 us" or a number of nanoseconds."""
         time = span if isinstance(span, str) else f"{span} ns"
         return self._operation(
             f"compute({span!r})", lambda: self._job.compute(self.number, time), _nothing
@@ -129,8 +130,8 @@ class Rank:
     def send(self, to: SupportsIndex, data: Buffer, tag: SupportsIndex = 0) -> Operation[None]:
         """Sends `data` to the rank `to`.
 
-        Done when `data` may change: the other side need not have it, if it is short; a longer
-        message has been asked for there.
+        The call ends when `data` may change. The rank `to` need not have received a short message
+        then; a longer message has been requested by this rank.
         """
         whom, kind, raw = self._rank(to), as_tag(tag), as_bytes(data)
         text = f"send({whom}, {len(raw)} bytes, tag={kind})"
@@ -147,12 +148,12 @@ class Rank:
         *,
         size: SupportsIndex = ROOM,
     ) -> Operation[Message]:
-        """Waits for the next message from `source` with `tag`; from anybody, and any, if absent.
+        """Waits for the next message from `source` with `tag`; without them, for any message.
 
-        Messages from one rank come in the order in which they were sent.
+        Messages from one rank arrive in the order in which they were sent.
 
         Raises:
-            ValueError: The message is longer than `size` bytes; it is lost.
+            ValueError: The message is longer than `size` bytes, and is lost.
         """
         whom, kind, room = self._anybody(source), as_any_tag(tag), as_size(size)
         return self._operation(
@@ -171,7 +172,7 @@ class Rank:
         source_tag: SupportsIndex | None = None,
         size: SupportsIndex = ROOM,
     ) -> Operation[Message]:
-        """Sends to one rank and receives from one, neither before the other."""
+        """Sends to one rank and receives from one rank, both at the same time."""
         sent = (self._rank(to), as_tag(tag), as_bytes(data))
         room = as_size(size)
         wanted = (self._anybody(source), as_any_tag(source_tag), room)
@@ -185,7 +186,7 @@ class Rank:
     def begin_send(
         self, to: SupportsIndex, data: Buffer, tag: SupportsIndex = 0
     ) -> Operation[Handle[None]]:
-        """Begins to send `data`, which is taken as it is now; `await` the handle for the end."""
+        """Begins to send `data`, which is copied at once; `await` the handle for the end."""
         whom, kind, raw = self._rank(to), as_tag(tag), as_bytes(data)
         text = f"begin_send({whom}, {len(raw)} bytes, tag={kind})"
         return self._operation(
@@ -201,7 +202,7 @@ class Rank:
         *,
         size: SupportsIndex = ROOM,
     ) -> Operation[Handle[Message]]:
-        """Begins to wait for a message, as `receive` does; `await` the handle for it."""
+        """Begins to wait for a message, as in `receive`; `await` the handle for the message."""
         whom, kind, room = self._anybody(source), as_any_tag(tag), as_size(size)
         text = f"begin_receive(source={whom}, tag={kind})"
         return self._operation(
@@ -211,14 +212,14 @@ class Rank:
         )
 
     def barrier(self) -> Operation[None]:
-        """Waits until all ranks have come here. As all collectives, all call it, in one order.
+        """Waits until all ranks have called it. All ranks must call all collectives in one order.
 
-        What others have `put` need not be there when they have.
+        Data that other ranks have `put` need not have arrived at this time.
         """
         return self._operation("barrier()", lambda: self._job.barrier(self.number), _nothing)
 
     def broadcast(self, data: Buffer | int, root: SupportsIndex = 0) -> Operation[bytes]:
-        """Gives the bytes of `root` to all; the others say how many there are, as a number."""
+        """Sends the bytes of `root` to all ranks; the others give the number of bytes as `data`."""
         whom = self._rank(root)
         if isinstance(data, int):
             if whom == self.number:
@@ -253,10 +254,10 @@ class Rank:
         )
 
     def allocate(self, size: SupportsIndex) -> Operation[tuple[Window, ...]]:
-        """Gives `size` bytes of zeros to be written and read by all: the windows of all ranks.
+        """Allocates `size` bytes of zeros that all may write and read; returns all ranks' windows.
 
-        All call it, each with a size of its own, and it takes as long as a barrier; how they
-        learn each other's addresses takes no more.
+        All ranks must call it, each with a size of its own. It takes the time of a barrier; the
+        exchange of addresses takes no additional time.
         """
         length = as_size(size)
 
@@ -272,7 +273,8 @@ class Rank:
     def put(self, window: Window, data: Buffer, offset: SupportsIndex = 0) -> Operation[None]:
         """Writes `data` to the window of a rank, whose program need not do anything.
 
-        Done when `data` may change; it is there before any later message to that rank.
+        The call ends when `data` may change. The data arrives before any later message to this
+        rank.
         """
         number, raw, begin = self._window(window), as_bytes(data), as_size(offset)
         return self._operation(
@@ -284,7 +286,7 @@ class Rank:
     def get(
         self, window: Window, size: SupportsIndex | None = None, offset: SupportsIndex = 0
     ) -> Operation[bytes]:
-        """Reads `size` bytes of the window of a rank; up to its end, if absent."""
+        """Reads `size` bytes of the window of a rank; without `size`, all bytes up to its end."""
         number, begin, length = self._range(window, size, offset)
         return self._operation(
             f"get({length} bytes of rank {window.rank})",
@@ -293,18 +295,18 @@ class Rank:
         )
 
     def store(self, window: Window, data: Buffer, offset: SupportsIndex = 0) -> None:
-        """Puts `data` into a window of its own; takes no time and is not awaited."""
+        """Copies `data` into a window of this rank; takes no time and is not awaited."""
         self._job.store(self._own(window), as_size(offset), as_bytes(data))
 
     def load(
         self, window: Window, size: SupportsIndex | None = None, offset: SupportsIndex = 0
     ) -> bytes:
-        """The bytes of a window of its own; takes no time and is not awaited."""
+        """The bytes of a window of this rank; takes no time and is not awaited."""
         self._own(window)
         return self._job.load(*self._range(window, size, offset))
 
     def take(self, operation: Operation[Any]) -> None:
-        """The program awaits `operation`, which nobody has awaited before."""
+        """Notes that the program awaits `operation`, which must not have been awaited before."""
         if not self.is_running:
             raise RuntimeError(f"{operation.text}: only the program of {self} can await this")
         if operation is not self._fresh:
@@ -312,7 +314,7 @@ class Rank:
         self._fresh = None
 
     def end(self, handle: Handle[T], number: int, end: Callable[[Ended], T]) -> Operation[T]:
-        """The end of what was begun."""
+        """The operation that waits for the end of a begun call."""
         if self._begun.pop(number, None) is None:
             raise RuntimeError(f"{handle.text} has been awaited before")
         return self._operation(
@@ -322,7 +324,7 @@ class Rank:
         )
 
     def leave(self) -> None:
-        """The program has ended, and has awaited all that it should have."""
+        """Notes that the program has ended, and checks that it has awaited all its calls."""
         self._check_awaited()
         for text in self._begun.values():
             raise RuntimeError(f"{text} was begun and never ended; await its handle")

@@ -32,13 +32,13 @@ _OWN_WAITS = (
     "a rank program may await only calls of its rank; to let time pass, use rank.compute(...)"
 )
 _NO_LOOP = "no running event loop"
-"""The message of asyncio when one of its functions is awaited outside of its loop."""
+"""The message of asyncio if one of its functions is awaited outside of its loop."""
 _SHOWN = 16
 """The most ranks, or places in programs, that one message names."""
 
 
 class Deadlock(PeerlaneError, RuntimeError):  # noqa: N818 - what it is called
-    """Ranks wait for each other, or for one that has ended, and nothing will change that."""
+    """Ranks wait for each other, or for a rank that has ended, and no event can end their wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,31 +85,30 @@ def run_ranks(
         ...     fabric = fabric.host(host).device(f"nic-{host}", host, model="nic")
         >>> async def program(rank):
         ...     if rank.number == 0:
-        ...         await rank.send(1, b"ping", tag=7)
-        ...         return (await rank.receive(1)).data
-        ...     message = await rank.receive(0)
-        ...     await rank.send(message.source, message.data.upper())
+        ...         await rank.send(1, b"ping", tag=7) ...         return (await
+        rank.receive(1)).data ...     message = await rank.receive(0) ...     await
+        rank.send(message.source, message.data.upper())
         >>> run_ranks(fabric, program, eager_limit="1 KiB").values
         (b'PING', None)
 
     Args:
-        fabric: Hosts with `nic` devices, or the scenario file of some. Workloads of its own go on
+        fabric: A fabric with `nic` devices, or its scenario file. Workloads of the fabric run
             beside the program, on functions of the nics that ranks do not use.
-        program: An `async` function of a `Rank`; or one for each rank.
-        nics: Where the ranks are, in order: by default one at each nic. One that is named several
-            times has as many ranks, each with a function of its own (`virtual_functions`).
-        seed: Replaces the scenario's own.
-        parameters: Of the message layer, such as `eager_limit="1 KiB"`, `rendezvous="get"`; all
-            of them are in `peerlane list parameters`.
+        program: An `async` function of a `Rank`, or a function for each rank.
+        nics: The nic of each rank, in order; by default each nic has one rank. A nic that is named
+            several times has several ranks, each with a function of its own (`virtual_functions`).
+        seed: The seed, which replaces the scenario's own.
+        parameters: Parameters of the message layer, such as `eager_limit="1 KiB"`,
+            `rendezvous="get"`; `peerlane list parameters` has all of them.
 
     Raises:
-        ScenarioError: The fabric cannot be built, or there is no such parameter.
-        ValueError: There are no such nics, or they have too few functions for the ranks.
-        Deadlock: Ranks wait for ever; the message says in which calls.
-        RuntimeError: A program awaits what it should not, or does not await what it should.
+        ScenarioError: The fabric cannot be built, or a parameter does not exist.
+        ValueError: A nic does not exist, or has too few functions for its ranks.
+        Deadlock: Ranks wait for ever; the message has the calls.
+        RuntimeError: A program awaits a wrong object, or does not await a call.
 
-    Exceptions of programs come out as they are, with a note that says of which rank. After any,
-    a `Simulation` that was given is good to look at and not to go on with.
+    Exceptions of programs are raised unchanged, with a note that names the rank. After an
+    exception, a given `Simulation` can be read, but not continued.
     """
     simulation = _simulation(fabric, seed)
     if isinstance(nics, str):
@@ -157,7 +156,7 @@ class _Thread(Generic[T]):
         self._coroutine: CoroutineType[Any, Any, T] = coroutine
 
     def resume(self, ended: Ended | None) -> bool:
-        """Runs the program to its next operation, or to its end and returns false."""
+        """Runs the program to its next operation; returns false if it runs to its end."""
         self.waits, self.rank.is_running = None, True
         try:
             self.waits = self._next(ended)
@@ -171,7 +170,7 @@ class _Thread(Generic[T]):
         return self.waits is not None
 
     def where(self) -> str:
-        """The call that the rank waits in, with its file and line."""
+        """The call in which the rank waits, with its file and line."""
         if self.waits is None:
             return "ended"
         frame = self._coroutine.cr_frame

@@ -1,1 +1,1 @@
-"""Results to look at: pages, charts, and the overhead of packets."""
+"""Results for readers: pages, charts, and the overhead of packets."""

@@ -1,4 +1,4 @@
-"""Figures of what `peerlane reproduce --json` has written: published values beside simulated."""
+"""Figures of the JSON of `peerlane reproduce --json`: published and simulated values."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ if TYPE_CHECKING:
 
 
 _LEGEND_COLUMNS = 3
-"""Words side by side in a legend, in the narrowest figure."""
+"""The words side by side in a legend, in the narrowest figure."""
 
 
 def plot_report(document: Mapping[str, Any], figure: str | None) -> Figure:
-    """A figure or table of a source, with the marks of the page of its system.
+    """A figure or table of a source, with the marks that the page of its system has.
 
     Args:
         document: The JSON of a system, or of several.
-        figure: The name, such as fig3; with several systems SYSTEM/fig3. The only one, if absent.
+        figure: The name, such as fig3; with several systems SYSTEM/fig3. If absent, there must be
+            only one figure.
 
     Raises:
-        PlotError: There is no such figure.
+        PlotError: The figure does not exist.
     """
     reports = reports_of(document)
     several = len(reports) > 1
@@ -55,7 +56,7 @@ def plot_report(document: Mapping[str, Any], figure: str | None) -> Figure:
 
 
 def _chart(report: Report, name: str, rows: list[Row]) -> Chart:
-    """The plots of a figure in one chart."""
+    """The plots of a figure, in one chart."""
     plots = [plot for plot in report.plots if plot.figure == name]
     title = f"{report.system}, {heading(name)}"
     marks = f"{title} (rings: published)"
@@ -76,7 +77,7 @@ def _chart(report: Report, name: str, rows: list[Row]) -> Chart:
 
 
 def _with_legend(chart: Chart) -> Chart:
-    """The chart with the shapes of simulated points below its first plot, if there are several."""
+    """The chart with a legend of the shapes of simulated points, if there are several shapes."""
     points = [point for panel in chart.panels for point in panel.spec["data"]["values"]]
     there = {point["kind"] for point in points if point["simulated"] is not None}
     if len(there) < 2:  # noqa: PLR2004 - one needs no legend

@@ -31,7 +31,7 @@ _ERRORS = "Error of every row that is held against a source, for each system."
 
 
 class ReportError(PeerlaneError, ValueError):
-    """A folder cannot take a report; the message says why, and what to write instead."""
+    """A folder cannot be used for a report; the message has the reason and the correction."""
 
 
 class Entry(BaseModel):
@@ -49,7 +49,7 @@ class Entry(BaseModel):
 
 
 class Contents(BaseModel):
-    """`contents.json`: what of the folder is ours."""
+    """`contents.json`: the files of the folder that reports have written."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,7 +58,7 @@ class Contents(BaseModel):
 
     @property
     def files(self) -> set[str]:
-        """All files that reports have written here."""
+        """All files of this folder that reports have written."""
         known = {name for page in self.pages for name in (page.file, *page.files)}
         if (chart := self.chart) is not None:
             known |= set(_images(chart.name))
@@ -66,7 +66,7 @@ class Contents(BaseModel):
 
     @property
     def chart(self) -> Chart | None:
-        """The errors of all systems."""
+        """The chart of the errors of all systems."""
         groups = {Path(page.file).stem: page.deviations for page in self.pages}
         if sum(map(bool, groups.values())) < 2:  # noqa: PLR2004 - a system has its own on its page
             return None
@@ -75,11 +75,11 @@ class Contents(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that takes pages: it is new or empty, or has an earlier report.
+    """A folder for pages: it is new or empty, or has an earlier report.
 
-    A page replaces the earlier one of its name and of its scenario's file; other pages stay, and
-    where one of another file has its name, a number is added to the name. Files that no report has
-    written are never changed or deleted.
+    A page replaces an earlier page with the same name and scenario file; other pages stay. If a
+    page of another scenario file has the same name, a number is added to the name. Files that no
+    report has written are never changed or deleted.
     """
 
     path: Path
@@ -87,11 +87,11 @@ class Folder:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Folder:
-        """Looks at a folder, which need not be there yet.
+        """Checks a folder, which need not exist yet.
 
         Raises:
-            ReportError: It holds other files, cannot be written, or is none.
-            OSError: It cannot be read.
+            ReportError: The folder has other files, cannot be written, or is no folder.
+            OSError: The folder cannot be read.
         """
         if not os.fspath(path):
             raise ReportError("the name is empty; name a folder")
@@ -116,8 +116,8 @@ class Folder:
         """Writes pages, their images and the index; returns the path of the page to open first.
 
         Raises:
-            ReportError: A file that no report has written has the name of one of these.
-            OSError: Something could not be written; the error has its name.
+            ReportError: A file that no report has written has the name of a new file.
+            OSError: A file could not be written; the error has its name.
         """
         new = self._settled(pages)
         pages = tuple(new.values())
@@ -144,7 +144,7 @@ class Folder:
         script = vega.script()
         step()
         self.path.mkdir(parents=True, exist_ok=True)
-        # What a later report may replace is noted before it is there.
+        # Files that a later report may replace are listed before they are written.
         self._write(CONTENTS, contents.model_dump_json(indent=2) + "\n")
         for file, page in new.items():
             self._write(file, html(page, script))
@@ -166,7 +166,7 @@ class Folder:
         return self.path / first
 
     def _settled(self, pages: Sequence[Page]) -> dict[str, Page]:
-        """The pages by their files, under names that no page of another scenario's file has."""
+        """The pages by their files, with names that no page of another scenario's file has."""
         found: dict[str, Page] = {}
         taken = {entry.file.casefold(): entry.place for entry in self.contents.pages}
         for page in pages:
@@ -215,10 +215,10 @@ def _images(name: str) -> tuple[str, str]:
 
 
 def _read(path: Path) -> Contents:
-    """The contents of an earlier report.
+    """Reads the contents of an earlier report.
 
     Raises:
-        ReportError: The file is of something else.
+        ReportError: The file is not the contents of a report.
     """
     try:
         found = read(Contents, text_of(path), str(path))

@@ -1,8 +1,8 @@
-"""Where the time of each wire went: payload, what carries it, what repairs it, and idling.
+"""The use of the time of each wire: payload, protocol overhead, replays and idle time.
 
-The bytes come from a result, counted where a transmission begins. The shares of a link are of the
-time in which workloads that cross it were under way; the shares of a fibre, of the measured time.
-All parts of a direction of a wire take the same time for a byte.
+The bytes are from a result, and are counted when a transmission begins. The shares of a link are
+shares of the time in which workloads that cross the link were active; the shares of a fibre are
+shares of the measured time. All parts of a direction of a wire take the same time for a byte.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 LINK_PARTS = ("payload", "headers", "framing", "replays", "DLLPs", "ordered sets", "idle")
 """The parts of the time of a link.
 
-"framing" has the sequence number and the LCRC in it, and "replays" all of a TLP that is sent again,
-or that a cut-through switch nullifies. Between sockets there is neither framing nor DLLPs.
+"framing" includes the sequence number and the LCRC, and "replays" all bytes of a TLP that is sent
+again, or that a cut-through switch nullifies. Between sockets there is neither framing nor DLLPs.
 """
 
 FIBRE_PARTS = ("payload", "envelopes", "replays", "control", "idle")
 """The parts of the time of a fibre.
 
-"envelopes" have the headers of TLPs, separator blocks and gaps in them; "control" are credits,
-acknowledgements and pauses in cycles of their own.
+"envelopes" include the headers of TLPs, separator blocks and gaps; "control" are cycles of credits,
+acknowledgements and pauses.
 """
 
 BEFORE = "begun before"
-"""A further part of a wire that was busy all the time with what began before it was measured."""
+"""A further part, for a wire that was busy all the time with a transmission that began before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Overhead:
     """One direction of a wire, in the `measured_ns` of its result.
 
     `sender` is the direction of a link, such as "down", or the router that sends into a fibre.
-    `bytes` has the bytes of each part but "idle", and `shares` the share of the time of each part:
-    they add up to 1.
+    `bytes` has the bytes of each part except "idle", and `shares` the share of the time of each
+    part; the shares add up to 1.
     """
 
     kind: Literal["link", "fibre"]
@@ -61,7 +61,7 @@ class FlowOverhead:
     """The TLPs of a flow on one direction of a link; `flow` is `None` for TLPs of no flow.
 
     `bytes` has the bytes of "payload", "headers", "framing" and "replays", and `wire_ns` the time
-    that they take on the wire. DLLPs and ordered sets belong to no flow.
+    that these bytes occupy the wire. DLLPs and ordered sets belong to no flow.
     """
 
     flow: str | None
@@ -73,10 +73,11 @@ class FlowOverhead:
 
 
 def overheads(result: RunResult) -> tuple[Overhead, ...]:
-    """Both directions of every link and fibre, in the order of the result; none if none measured.
+    """Both directions of every link and fibre, in the order of the result, if wires were measured.
 
-    The shares are exact but for what is on a wire when the interval begins or ends: a packet counts
-    for the part of its time that is in it, and for its bytes where its transmission begins.
+    The shares are exact, except for packets on a wire when the interval begins or ends: the time of
+    a packet counts for the part that is in the interval, and its bytes count when its transmission
+    begins.
     """
     if result.measured_ns is None:
         return ()
@@ -86,12 +87,12 @@ def overheads(result: RunResult) -> tuple[Overhead, ...]:
 def flow_overheads(
     trace: str | PathLike[str], window_ns: tuple[float, float] | None = None
 ) -> tuple[FlowOverhead, ...]:
-    """What each flow put on each link, of a packet trace.
+    """The traffic of each flow on each link, from a packet trace.
 
     Args:
-        trace: A packet trace, as `Simulation.capture` writes it.
-        window_ns: The TLPs whose transmission begins from the first time until the second, such as
-            a result's `measured_ns`; all, if absent.
+        trace: A packet trace of `Simulation.capture`.
+        window_ns: The interval in which the transmission of counted TLPs begins, such as a result's
+            `measured_ns`; without it, all TLPs are counted.
 
     Raises:
         OSError: The file cannot be read.
@@ -168,7 +169,7 @@ def _of_fibre(fibre: FibreResult) -> Overhead:
 
 
 def _shares(parts: Mapping[str, int], utilisation: float) -> dict[str, float]:
-    """The time in use, by bytes, and the rest idle."""
+    """The shares of the parts in the time in use, by their bytes, and the share of idle time."""
     total = sum(parts.values())
     shares = {part: utilisation * count / total if total else 0.0 for part, count in parts.items()}
     shares["idle"] = 1.0 - utilisation

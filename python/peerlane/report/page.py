@@ -1,4 +1,4 @@
-"""A page: sections of words, charts and tables in one HTML file that needs nothing else."""
+"""A page: sections of text, charts and tables in one HTML file that needs no other file."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from peerlane.report.table import Table
 
 _CODE = re.compile(r"`([^`]+)`")
-"""Names and keys in sentences, as terminals show them."""
+"""Names and keys in sentences, marked as in terminals."""
 
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-"""What would end a script, or begin anything else, inside of JSON."""
+"""Characters that could end a script, or begin other HTML, inside of JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """An SVG of ours, whose texts are escaped, for pages and for paper; `name` is its images'."""
+    """An SVG drawing for pages and for paper, with escaped texts; its images have its `name`."""
 
     name: str
     caption: str
@@ -43,7 +43,7 @@ class Drawing:
 
     @property
     def width(self) -> str:
-        """Its width on the page where it has room, in pixels."""
+        """The width of the drawing on a wide page, in pixels."""
         found = re.search(r'<svg[^>]* width="([\d.]+)"', self.page)
         return found[1] if found else "0"
 
@@ -53,7 +53,7 @@ _Named = TypeVar("_Named", "Chart", Drawing)
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page under a heading; `hidden` tables are shown when they are asked for."""
+    """A part of a page under a heading; `hidden` tables are shown only on request."""
 
     title: str
     words: str = ""
@@ -65,11 +65,11 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What made a page, so that it can be made again.
+    """The command, scenario and version that made a page, so that it can be made again.
 
     `file` is the name of the scenario's file without its ending, after which the page is named, and
-    `place` stands for the place of that file: pages of different files never replace each other.
-    Both are empty for a scenario that is in no file.
+    `place` identifies the place of this file, so that pages of different files never replace each
+    other. `file` is empty for a scenario that is not in a file.
     """
 
     command: str
@@ -80,7 +80,7 @@ class Origin:
     place: str = ""
 
     def page_name(self, name: str) -> str:
-        """The name of a page of a scenario with this name."""
+        """The name of the page of a scenario with this name."""
         return slug(self.file or name)
 
 
@@ -88,9 +88,9 @@ class Origin:
 class Page:
     """A page.
 
-    `name` is that of its file without the ending, and `what` its line of the index, beside
-    `figures`, which are pairs of words and numbers. `keyed` pages explain the marks of published
-    figures, and have `deviations` from these.
+    `name` is the name of its file without the ending. The index shows `what`, and `figures`, which
+    are pairs of words and numbers. `keyed` pages explain the marks of published figures, and have
+    `deviations` from these figures.
     """
 
     name: str
@@ -117,14 +117,14 @@ class Page:
 
     @property
     def images(self) -> Iterator[str]:
-        """The names of the images of charts and drawings."""
+        """The names of the images of the page's charts and drawings."""
         yield from (drawing.name for drawing in self.drawings)
         yield from (chart.name for chart in self.charts)
 
     def with_settings(self, settings: Mapping[str, Setting]) -> Page:
-        """The page of what was made with keys of the scenario set otherwise, named after these.
+        """The page of a run with changed keys of the scenario, which are in its name and title.
 
-        It has no deviations: they tell of the system itself.
+        The page has no deviations, because these are for the unchanged system.
         """
         if not settings:
             return self
@@ -133,7 +133,7 @@ class Page:
         return replace(self.named(name), title=title, deviations=())
 
     def named(self, name: str) -> Page:
-        """The page with another name, by which its images are named, too."""
+        """The page with another name, which its images also have."""
 
         def renamed(one: _Named) -> _Named:
             return replace(one, name=f"{name}{one.name.removeprefix(self.name)}")
@@ -150,7 +150,7 @@ class Page:
 
 
 def html(page: Page, script: str, *, index: str | None = "index.html") -> str:
-    """The page as HTML, with `script`, the library of charts."""
+    """The page as HTML, with the library of charts in `script`."""
     return _render("page.html", page.charts, script, page=page, index=index)
 
 
@@ -184,7 +184,7 @@ def _render(template: str, drawn: Iterator[Chart], script: str, **more: object) 
 
 
 def _embedded(document: object) -> str:
-    """JSON that can stand in a script of a page, whatever its texts are."""
+    """JSON that is safe in a script of a page, for any texts."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     return "".join(_UNSAFE.get(sign, sign) for sign in text)
 

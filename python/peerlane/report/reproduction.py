@@ -27,8 +27,8 @@ def system_page(report: Report, origin: Origin) -> Page:
     """The page of a system.
 
     Args:
-        report: What was found.
-        origin: What made the report.
+        report: The report on the system.
+        origin: The origin of the report.
     """
     figures: dict[str, list[Row]] = {}
     for row in report.rows:
@@ -65,7 +65,7 @@ def system_page(report: Report, origin: Origin) -> Page:
 
 
 def heading(figure: str) -> str:
-    """The name of a figure as its source has it: Figure 3 for fig3."""
+    """The name of a figure in the words of its source: Figure 3 for fig3."""
     match = re.fullmatch(r"([a-z]+)(\d+)(?:_(.*))?", figure)
     if match is None or match[1] not in _NAMES:
         return figure.replace("_", " ").capitalize()

@@ -1,4 +1,4 @@
-"""The page of a run: its fabric, flows, latencies, waits, links, and what happened over time."""
+"""The page of a run: its fabric, flows, latencies, waits and links, with charts over time."""
 
 from __future__ import annotations
 
@@ -45,19 +45,20 @@ WAITS = {
     "latency": "var(--c12)",
     "other": "var(--c7)",
 }
-"""The colour of each cause of waiting."""
+"""The colour of each cause of waits."""
 
 _MOST_ROWS = 24
-"""Bars of one chart."""
+"""The most bars of one chart."""
 
 _FEW = 40
-"""Rows of a table that is shown without being asked for."""
+"""The most rows of a table that is shown without a request."""
 
 _FABRIC = "The fabric, with the negotiated width, the rate and the use of each link."
 
 _MOST_PARTS = 10
 _LEAST_SHARE = 0.005
-"""Parts of a bar, and the least share that is one; the rest is put together under "other"."""
+"""The most parts of a bar, and the least share of a part; smaller shares are shown together as
+"other"."""
 
 
 def run_page(
@@ -70,11 +71,11 @@ def run_page(
     """The page of a run.
 
     Args:
-        simulation: What was run.
-        result: What it measured; with samples, it has charts over time.
-        origin: What made it.
-        explanation: What limits its flows, and what would help.
-        bars: The error bars of its rates.
+        simulation: The simulation that was run.
+        result: The result of the run; with samples, the page has charts over time.
+        origin: The origin of the page.
+        explanation: The limits of the flows, and changes that would help.
+        bars: The error bars of the rates.
     """
     name = origin.page_name(result.name)
     sections = [
@@ -127,7 +128,7 @@ def _verdict(result: RunResult) -> str:
 
 
 def _limits(explanation: Explanation | None) -> Iterator[Section]:
-    """Where flows wait, and what would help."""
+    """The sections on the limits of flows, and on changes that would help."""
     if explanation is None or not explanation.bottlenecks:
         return
     first, *others = explanation.bottlenecks
@@ -138,7 +139,7 @@ def _limits(explanation: Explanation | None) -> Iterator[Section]:
 
 
 def _changes(one: Bottleneck) -> Table:
-    """What flows do with changes at a bottleneck, and what limits them then."""
+    """A table of the rates of flows with changes at a bottleneck, and their next limits."""
     titles = Column("what if"), Column("GB/s", "number"), Column("GB/s each", "number")
     lines = (
         Line((_plain(way), number(total and total / 1e9), each, _plain(then)))
@@ -148,7 +149,7 @@ def _changes(one: Bottleneck) -> Table:
 
 
 def _plain(words: str) -> str:
-    """Words without the marks of names, which a page need not have."""
+    """Words without the marks of names, which are not needed on a page."""
     return words.replace("`", "")
 
 

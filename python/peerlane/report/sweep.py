@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
 _MOST_PANELS = 12
 _MOST_ROWS = 1000
-"""Rows of the table of points; the files of the sweep have all."""
+"""The most rows of the table of points; the files of the sweep have all."""
 
 
 def points_page(outcome: Sweep, origin: Origin) -> Page:
-    """The page of a sweep over any keys.
+    """The page of a sweep of keys.
 
     Args:
-        outcome: The points.
-        origin: What made it.
+        outcome: The points of the sweep.
+        origin: The origin of the page.
     """
     name = f"{origin.page_name(outcome.name)}-sweep"
     charts = [*_metrics(name, outcome)]
@@ -71,8 +71,8 @@ def loads_page(outcome: LoadSweep, origin: Origin) -> Page:
     """The page of a sweep of the load of a network.
 
     Args:
-        outcome: The loads.
-        origin: What made it.
+        outcome: The loads of the sweep.
+        origin: The origin of the page.
     """
     name = f"{origin.page_name(outcome.name)}-loads"
     points = list(outcome.points)
@@ -153,7 +153,7 @@ def _metrics(name: str, outcome: Sweep) -> Iterable[Chart]:
     panels = [panel for metrics in quantities.values() for panel in _panels(rows, varied, metrics)][
         :_MOST_PANELS
     ]
-    # Of a key whose other values have no result, the one that has.
+    # If only one value of a key has results, the chart's caption has this value.
     fixed = [f"{heading(key).head} = {rows[0][key]}" for key in keys if key not in varied]
     what = [words for words, _ in quantities]
     caption = f"{_listed(what)} over {_listed([heading(key).head for key in varied])}"
@@ -180,10 +180,10 @@ def _listed(names: Sequence[str]) -> str:
 def _panels(
     rows: Sequence[dict[str, Any]], keys: Sequence[str], metrics: Sequence[str]
 ) -> tuple[Panel, ...]:
-    """A line for each metric and each combination of the other keys.
+    """Panels with a line for each metric and each combination of the other keys.
 
-    Where those are too many, each metric has a plot; where every point differs in all keys, each
-    key has one, with points.
+    If there are too many lines, each metric has a plot of its own. If every point differs in all
+    keys, each key has a plot with points.
     """
     first, *others = keys
     groups = grouped(rows, others)
@@ -203,7 +203,7 @@ def _panels(
 
 
 def _column(title: str, words: Heading) -> Column:
-    """The column of a key, a metric, or what became of points."""
+    """The column of a key, of a metric, or of the status or error of points."""
     kind: Kind = "words" if title == "error" else "name" if title == "status" else "number"
     return Column(words.head, kind)
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 Kind = Literal["name", "words", "number", "kind"]
 
 MOST_LINES = 400
-"""Rows of a table of results; the JSON of the run has all."""
+"""The most rows of a table of results; the JSON of the run has all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: `name`s stay on one line, `number`s are right-aligned, `kind`s get their mark."""
+    """A column: a `name` stays on one line, a `number` is right-aligned, a `kind` has its mark."""
 
     title: str
     kind: Kind = "words"
@@ -30,9 +30,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row, which a link of the same page can name; a `wrong` one is marked.
+    """A row, to which a link of the same page can lead; a `wrong` row is marked.
 
-    `links` are the words and the anchors of links to other rows, in a last cell of their own.
+    `links` are the words and the anchors of links to other rows, which the last cell has.
     """
 
     cells: tuple[str, ...]
@@ -58,7 +58,7 @@ class Table:
 
 
 def columns(*titles: str, numbers: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    """Columns of names, and some of numbers."""
+    """Columns of names, and columns of numbers for the titles in `numbers`."""
     return tuple(Column(title, "number" if title in numbers else "name") for title in titles)
 
 
@@ -80,7 +80,7 @@ _NUMBERS = frozenset[str](_CELLS) | {"count"}
 
 
 def heads(kinds: Sequence[workload.Column]) -> list[Column]:
-    """The columns of a table of results; the sign of percent is in its cells."""
+    """The columns of a table of results; percent signs are in the cells and not in the titles."""
     return [
         Column(one.title.removesuffix(" %"), "number" if one.unit in _NUMBERS else "name")
         for one in kinds
@@ -93,6 +93,6 @@ def cells(kinds: Sequence[workload.Column], row: object) -> list[str]:
 
 
 def plain(rows: Sequence[Any]) -> Table:
-    """The table of some results of one kind, with all its columns."""
+    """The table of results of one kind, with all its columns."""
     lines = tuple(Line(tuple(cells(one.COLUMNS, one))) for one in rows[:MOST_LINES])
     return Table(tuple(heads(rows[0].COLUMNS)), lines)

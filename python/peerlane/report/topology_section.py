@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def topology(
     name: str, caption: str, simulation: Simulation, result: RunResult | None = None
 ) -> Section:
-    """The topology of a fabric, with the use of its links where there is a result.
+    """The topology of a fabric; with a result, it shows the use of links.
 
     Args:
-        name: That of its page.
-        caption: What it shows.
+        name: The name of the page.
+        caption: The caption of the drawing.
         simulation: The fabric.
-        result: Of a run of it.
+        result: The result of a run of the fabric.
     """
     page = draw(simulation, result)
     paper = _on_paper(draw(simulation, result, theme="light"))
@@ -32,6 +32,6 @@ def topology(
 
 
 def _on_paper(drawing: str) -> str:
-    """A drawing with a background, which readers of images need."""
+    """A drawing with a background, which image viewers need."""
     paper = f'<rect x="-50%" y="-50%" width="200%" height="200%" fill="{LIGHT["paper"]}"/>'
     return re.sub(r"(<svg[^>]*>)", rf"\1{paper}", drawing, count=1)

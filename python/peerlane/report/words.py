@@ -1,4 +1,4 @@
-"""Numbers in the words of a page."""
+"""Numbers in the form of pages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from unicodedata import normalize
 from peerlane import formats
 
 _LONGEST = 80
-"""Bytes of the name of a file, without its ending."""
+"""The most bytes in the name of a file, without its ending."""
 
 NONE = "\N{EN DASH}"
-"""The absence of a value."""
+"""The text for a value that does not exist."""
 
 
 def number(value: float | None) -> str:
-    """A number as `peerlane.formats.number` writes it."""
+    """A number in the form of `peerlane.formats.number`."""
     return NONE if value is None else formats.number(value)
 
 
@@ -29,7 +29,7 @@ def percent(value: float | None) -> str:
 
 
 def duration(ns: float | None) -> str:
-    """A time in the unit that suits it."""
+    """A time in a suitable unit."""
     return NONE if ns is None else formats.duration(ns).replace("us", "µs")
 
 
@@ -39,9 +39,9 @@ def rate(bytes_per_second: float | None) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as that of a file, but for that of the index.
+    """The name of a file for a name; it is never the name of the index.
 
-    Letters and digits of all scripts stay, and so do ., - and _.
+    Letters and digits of all scripts are kept, and so are ., - and _.
     """
     plain = re.sub(r"[^\w.-]+", "-", normalize("NFC", name)).strip(".-")
     plain = plain.encode()[:_LONGEST].decode(errors="ignore")
@@ -49,11 +49,11 @@ def slug(name: str) -> str:
 
 
 def variant_name(name: str, settings: str) -> str:
-    """The name of a file for what `name` names, with settings; a digest where these are not plain.
+    """The name of a file for `name` with settings, or with a digest if these are not plain.
 
     Args:
         name: The name of the file without settings.
-        settings: The settings, in an order that follows from them.
+        settings: The settings, in an order that depends only on the settings.
     """
     words = f"{name}-with-{settings}"
     if len(words) <= _LONGEST and not re.search(r"[^A-Za-z0-9._=, -]", words):

@@ -13,7 +13,7 @@ from peerlane.report.words import NONE, duration, rate
 from peerlane.results.workload import LISTS
 
 MOST_REMARKS = 8
-"""Sentences about the rates of flows."""
+"""The most sentences about the rates of flows."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def workloads(name: str, result: RunResult, bars: ErrorBars | None = None) -> Iterator[Section]:
-    """The section, if there is any workload.
+    """The section of the workloads; nothing if there are none.
 
     Args:
-        name: That of the page.
-        result: What the run measured.
-        bars: The error bars of the rates of its flows.
+        name: The name of the page.
+        result: The result of the run.
+        bars: The error bars of the rates of flows.
     """
     every = [one for rows in result.workloads.values() for one in rows]
     known = {one.id: one.latency for one in every if one.latency}
@@ -89,7 +89,7 @@ def _range(flow: FlowResult, bars: ErrorBars) -> str:
 
 
 def _table(name: str, rows: Sequence[WorkloadResult]) -> Table:
-    """The table of the workloads of a list."""
+    """The table of the workloads in one list of a result."""
     kind = rows[0]
     shown = [one for one in kind.COLUMNS if not one.optional or any(map(one.value, rows))]
     lines = tuple(

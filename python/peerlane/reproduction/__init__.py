@@ -1,1 +1,1 @@
-"""Published systems: their experiments, their published figures, and the verdict."""
+"""Published systems: their experiments, their published figures, and the comparison of both."""

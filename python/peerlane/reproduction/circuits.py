@@ -1,4 +1,4 @@
-"""Circuits in the place of the models of a published system's devices."""
+"""Circuits in place of the models of a published system's devices."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def implementations(system: str, value: str) -> dict[str, Setting]:
-    """The keys that give all devices of a system's scenario this implementation, such as "rtl".
+    """The keys that set the implementation of all devices of a system's scenario, such as "rtl".
 
     Raises:
-        ScenarioError: The scenario has no devices, as networks name none.
+        ScenarioError: The scenario names no devices, for example because it has only networks.
     """
     devices = parsed(scenario_text(system), f"{system}/scenario.toml").members("devices")
     if not devices:
@@ -28,11 +28,11 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
 def require_circuits(system: str, figure: str | None = None) -> None:
     """Refuses a system whose figures need circuits that this build does not have.
 
-    They are the circuit of the system's scenario, and circuits of `CIRCUITS` of its experiments: of
-    one figure, or of all.
+    The needed circuits are the circuit of the system's scenario, and the circuits in `CIRCUITS` of
+    its experiments, for one figure or for all figures.
 
     Raises:
-        ScenarioError: A circuit is missing; the message says how it comes in.
+        ScenarioError: A circuit is missing; the message says how to build it in.
     """
     chosen: dict[str, dict[str, Setting]] = getattr(experiments_of(system), "CIRCUITS", {})
     device, *_ = parsed(scenario_text(system), f"{system}/scenario.toml").members("devices")

@@ -1,1 +1,1 @@
-"""The charts of pages: of a run over time, of its wires and latencies, of published figures."""
+"""The charts of pages: of a run over time, its wires and latencies, and of published figures."""

@@ -1,4 +1,4 @@
-"""The errors of all rows of a system, by figure, or of all systems."""
+"""A chart of the errors of all rows of a system, by figure, or of all systems."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from peerlane.reproduction.row import Row
 
 _LINE = 20
-"""Pixels between two lines."""
+"""The distance between two lines, in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """The error of a row that is held against a value, in percent."""
+    """The error of a row that has an expected value, in percent."""
 
     row: str
     error: float
@@ -31,7 +31,7 @@ class Deviation:
 
 
 def deviations(found: Iterable[Row]) -> tuple[Deviation, ...]:
-    """The errors of those rows that have one and are no gaps."""
+    """The errors of rows that have an error and are no gaps."""
     return tuple(
         Deviation(row.id, row.error_percent, row.expected.kind or "", row.passes)
         for row in found
@@ -42,12 +42,12 @@ def deviations(found: Iterable[Row]) -> tuple[Deviation, ...]:
 
 
 def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -> Chart | None:
-    """A line of points for each group of rows: their errors; nothing if no row has one.
+    """A chart with a line of points, the errors of its rows, for each group; `None` without errors.
 
     Args:
-        name: The name of its images.
-        caption: What it shows.
-        groups: The errors, by the words beside their line.
+        name: The name of the chart's images.
+        caption: The caption of the chart.
+        groups: The errors of each group, by the words beside its line.
     """
     known = [one for group in groups.values() for one in group]
     if not known:

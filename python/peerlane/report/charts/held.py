@@ -1,4 +1,4 @@
-"""Rows of a figure or table without a stated plot: published values beside simulated ones."""
+"""Rows of a figure or table that has no stated plot: published and simulated values."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def held(name: str, caption: str, found: Sequence[Row]) -> Chart:
     """A row of marks for each row that has a value, with a plot for each unit.
 
     Args:
-        name: The name of its images.
-        caption: A sentence below it.
+        name: The name of the chart's images.
+        caption: The sentence below the chart.
         found: The rows of a figure or table.
     """
     units = dict.fromkeys(row.expected.unit for row in found)

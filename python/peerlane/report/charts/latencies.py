@@ -1,4 +1,4 @@
-"""The latencies of workloads: their percentiles, and the shares that take longer."""
+"""The latencies of workloads: their percentiles, and the shares of requests that take longer."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _ROW = 20
 _MOST_STEPS = 160
 _MOST_ROWS = 24
 _WIDE = 20
-"""The greatest latency over the least from which on the axis is logarithmic."""
+"""The ratio of the greatest latency to the least above which the axis is logarithmic."""
 _MOST_CURVES = 4
-"""Workloads whose whole distribution is shown."""
+"""The most workloads whose whole distribution is shown."""
 
 
 def latencies(name: str, known: Mapping[str, Latency]) -> Chart | None:
-    """A row of percentiles for each workload, and of few ones the whole distribution.
+    """A row of percentiles for each workload, and for few workloads the whole distribution.
 
     Args:
-        name: The name of its images.
+        name: The name of the chart's images.
         known: The latencies by the names of workloads.
     """
     if not known:

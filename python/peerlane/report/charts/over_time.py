@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_POINTS = 160
 _MOST_LINES = 4
-"""Lines of one plot; more are rows of a map."""
+"""The most lines of one plot; more lines are shown as rows of a map."""
 
 _MOST_ROWS, _MOST_COLUMNS = 20, 60
 _ROW = 13
@@ -30,7 +30,7 @@ _UNITS = (("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """What a panel shows of each wire or workload."""
+    """The values of each wire or workload in a panel."""
 
     title: str
     words: str
@@ -41,11 +41,11 @@ class _Shown:
 
 
 def over_time(name: str, series: Series) -> Chart | None:
-    """Panels of what was sampled: rates, use of wires, waiting TLPs, bytes in replay buffers.
+    """Panels of samples: rates, use of wires, waiting TLPs, bytes in replay buffers.
 
     Args:
-        name: The name of its images.
-        series: The samples, which are joined where there are many.
+        name: The name of the chart's images.
+        series: The samples; if there are many, groups of them are averaged.
     """
     if not series.end_ns:
         return None
@@ -69,7 +69,7 @@ def over_time(name: str, series: Series) -> Chart | None:
 
 
 def _active(series: Series) -> int:
-    """The number of samples up to the last in which payload was sent or arrived."""
+    """The number of samples up to the last sample with payload."""
     moved = [one.bytes_per_second for one in series.flows]
     moved += [one.payload_bytes_per_second for one in series.links]
     moved += [one.payload_bytes_per_second for one in series.fibres]
@@ -108,7 +108,7 @@ def _panels(series: Series) -> list[_Shown]:
 
 
 def _that_is_there(one: _Shown) -> _Shown:
-    """The highest of those that are ever above nothing, in their order."""
+    """The highest lines that are not zero all the time, in their order."""
     sums = {name: sum(values) for name, values in one.values.items() if any(values)}
     kept = set(sorted(sums, key=lambda name: -sums[name])[:_MOST_ROWS])
     values = {name: values for name, values in one.values.items() if name in kept}
@@ -116,7 +116,7 @@ def _that_is_there(one: _Shown) -> _Shown:
 
 
 def _panel(one: _Shown, times: Sequence[float]) -> Panel:
-    """The plot or map of what lies between the first of some times and the last."""
+    """The plot or map of the values between the first and the last of some times."""
     unit, scale = next(
         (unit, scale) for unit, scale in _UNITS if times[-1] >= 2 * scale or scale == 1
     )
@@ -140,10 +140,10 @@ def _panel(one: _Shown, times: Sequence[float]) -> Panel:
 
 
 def _groups(times: Sequence[float], most: int) -> list[tuple[int, int]]:
-    """The first samples of at most `most` groups, and those after their last ones.
+    """Divides samples into at most `most` groups: the first of each, and the one after its last.
 
-    A last group that is shorter than the others joins the one before: in the short time before the
-    end of a run, the bytes of one packet are a rate that no wire has.
+    A last group that is shorter than the others is joined with the group before. In the short time
+    before the end of a run, the bytes of one packet would be a rate that no wire has.
     """
     count = len(times) - 1
     every = -(-count // most)
@@ -156,7 +156,7 @@ def _groups(times: Sequence[float], most: int) -> list[tuple[int, int]]:
 
 
 def _mean(values: Sequence[float], lengths: Sequence[float], first: int, last: int) -> float:
-    """The mean over time of samples with these lengths."""
+    """The mean over time of samples of different lengths."""
     total = sum(lengths[first:last])
     weighted = (value * lengths[first + at] for at, value in enumerate(values[first:last]))
     return sum(weighted) / total if total else 0.0
@@ -165,7 +165,7 @@ def _mean(values: Sequence[float], lengths: Sequence[float], first: int, last: i
 def _map(
     one: _Shown, means: Mapping[str, Sequence[float]], edges: Sequence[float], x: Axis
 ) -> Panel:
-    """A row of fields for each wire; the fuller a field, the higher the value."""
+    """A row of fields for each wire; a field with a higher value has more colour."""
     highest = one.highest or max(max(values) for values in means.values())
     fields = [
         {"of": name, "from": edges[at], "to": edges[at + 1], "value": value}

@@ -1,4 +1,4 @@
-"""A figure of a source: the published points over the simulated ones, and below what is between."""
+"""A figure of a source: published points and simulated points, with the differences below."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HEIGHT = 200
 RESIDUALS = 56
-"""Pixels of a plot, and of the residuals below it."""
+"""The height of a plot, and the height of the residuals below it, in pixels."""
 
 SHAPES = {
     "predicted": "circle",
@@ -38,9 +38,9 @@ def published(name: str, plot: Plot, rows: Sequence[Row]) -> Chart:
     """The chart of a plot.
 
     Args:
-        name: The name of its images.
-        plot: What it shows.
-        rows: The rows of its figure.
+        name: The name of the chart's images.
+        plot: The plot as `expected.toml` describes it.
+        rows: The rows of the plot's figure.
     """
     known = {row.id: row for row in rows}
     places = plot.places(list(known))
@@ -94,7 +94,7 @@ class _Shown:
         }
 
     def panel(self, title: str) -> Panel:
-        """The panel: values above, residuals below where there are any."""
+        """The panel: values above, and residuals below if there are any."""
         has_residuals = any(point["error"] is not None for point in self._points)
         views = [self._values(titled=not has_residuals)]
         if has_residuals:
@@ -274,7 +274,7 @@ def _numbers(axis: XAxis, values: list[float], title: str | None) -> Spec:
 
 
 def sizes_of_marks(size: int) -> Spec:
-    """The size of points, by which a diamond looks as large as the others."""
+    """The size of points; a diamond is larger, so that it looks as large as the others."""
     diamond = {"test": "datum.kind === 'calibrated'", "value": 1.7 * size}
     return {"condition": diamond, "value": size}
 
@@ -306,7 +306,7 @@ def _tooltip(unit: str) -> list[Spec]:
 
 
 def _text(plot: Plot, points: list[Point], unit: str) -> str:
-    """What the chart shows, in words."""
+    """A description of the chart in words."""
     simulated = [point["simulated"] for point in points if point["simulated"] is not None]
     unit = "" if unit == "1" else f" {unit}"
     words = [plot.caption, f"{plot.y.label.capitalize()} over {plot.x.label}."]

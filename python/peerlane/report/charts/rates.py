@@ -1,4 +1,4 @@
-"""The rates of workloads."""
+"""A chart of the rates of workloads."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _MOST_ROWS = 24
 
 
 def rates(name: str, workloads: Iterable[WorkloadResult]) -> Chart | None:
-    """A bar for the rate of each workload that has one; of many, the slowest.
+    """A bar for the rate of each workload that has a rate; if there are many, only the slowest.
 
     Args:
-        name: The name of its images.
+        name: The name of the chart's images.
         workloads: The results of all workloads.
     """
     found = {

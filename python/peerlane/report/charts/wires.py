@@ -1,4 +1,4 @@
-"""Where the time of each wire went."""
+"""A chart of the time of each wire, by the traffic on it."""
 
 from __future__ import annotations
 
@@ -38,15 +38,16 @@ _AXES = {
     frozenset({"fibre"}): _FIBRES,
     frozenset({"link", "fibre"}): f"{_FIBRES}; of links, in which their workloads were under way",
 }
-"""The axis, by the kinds of wires: the use of links and of fibres is of different times."""
+"""The title of the axis, by the kinds of wires: links and fibres are measured over different
+times."""
 
 
 def wires(name: str, found: Sequence[Overhead]) -> Chart:
-    """A bar for each direction of a wire; of many, the busiest.
+    """A bar for each direction of a wire; if there are many, only the busiest.
 
     Args:
-        name: The name of its images.
-        found: Of every wire, at least of one.
+        name: The name of the chart's images.
+        found: The use of every wire; there must be at least one.
     """
     busiest = sorted(found, key=lambda one: one.shares["idle"])[:_MOST]
     order = (*dict.fromkeys((*LINK_PARTS[:-1], *FIBRE_PARTS[:-1], BEFORE)), "idle")
