@@ -1,4 +1,4 @@
-"""The claims of a system's source, as its `claims.toml` lists them, and what became of each."""
+"""The claims of a system's source from its `claims.toml`, with the status of each claim."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Status = Literal[
     "lost",
     "impossible",
 ]
-"""The kind of the row that holds the claim; or what the claim is instead of a row."""
+"""The kind of the row that has the claim; or another status if no row has it."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 _KINDS = frozenset({"predicted", "analytic", "calibrated", "derived", "check", "gap"})
-"""The statuses that a row of `expected.toml` has, too."""
+"""The statuses that are also kinds of rows in `expected.toml`."""
 
 _SENTENCE = re.compile(r"[A-Z0-9].* .* .*[^.]\.", re.DOTALL)
 
@@ -43,10 +43,10 @@ class _Strict(BaseModel):
 
 
 class ClaimEntry(_Strict):
-    """A number that a source states, and where it is found here, or why it is not.
+    """A number that a source states, with the rows or keys that have it, or the reason for none.
 
-    `value` and `unit` are as published; there is no value where our copy has lost it. Several
-    values are a range, or one for each of several rows or keys.
+    `value` and `unit` are as published; there is no value if it is lost in our copy. Several values
+    are a range, or one value for each of several rows or keys.
     """
 
     id: str
@@ -55,14 +55,14 @@ class ClaimEntry(_Strict):
     unit: str = ""
     status: Status
     row: tuple[str, ...] = ()
-    """Rows of `expected.toml`: each states the value, or none does where it is lost; rows of an
-    input have it in their names."""
+    """Rows of `expected.toml`. Each row has the value; if the value is lost, no row has it; rows of
+    an input have the value in their names."""
     where: tuple[str, ...] = ()
-    """Keys of `scenario.toml`; or `constants.NAME`, a constant of the experiments; or
-    `profile:NAME.KEY`, the setting of a shipped profile."""
+    """Keys of `scenario.toml`, or constants of the experiments (`constants.NAME`), or settings of
+    shipped profiles (`profile:NAME.KEY`)."""
     conversion: tuple[str, ...] = ()
-    """The way from `it`, the value of a row or key, to the claim's, such as `it / 1000`: one for
-    all, or one for each; none where only units differ."""
+    """Formulas from `it`, the value of a row or key, to the value of the claim, such as `it /
+    1000`: one for all rows, or one for each; none if only units differ."""
     reason: str = ""
 
     @model_validator(mode="before")
@@ -78,7 +78,7 @@ class ClaimEntry(_Strict):
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
-        """Holds that a claim has what its status needs, and nothing else."""
+        """Checks that a claim has what its status needs, and nothing else."""
         is_lost, is_input = self.status == "lost", self.status == "input"
         if (self.value is None) != is_lost:
             raise ValueError(f"{self.id}: a claim has a value, unless it is lost")
@@ -98,9 +98,9 @@ class ClaimEntry(_Strict):
 
 
 class _Group(_Strict):
-    """Claims that have something in common: the group's other keys are defaults of its claims.
+    """Claims with common keys: the group's other keys are defaults of its claims.
 
-    `{}` in its `what` stands for the claim's own.
+    `{}` in its `what` is replaced by the `what` of the claim.
     """
 
     claims: tuple[ClaimEntry, ...] = Field(min_length=1)
@@ -142,7 +142,7 @@ class Claims(_Strict):
         """Reads `claims.toml` in a system's folder; without one the system has no claims.
 
         Raises:
-            FileError: It says what cannot be; the message has the first fault.
+            FileError: The file is wrong; the message has the first error.
         """
         if not (system / "claims.toml").is_file():
             return cls(groups=())
@@ -152,29 +152,31 @@ class Claims(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A number that the source of a system states, and what became of it here."""
+    """A number that the source of a system states, and its status in the reproduction."""
 
     system: str
     id: str
     what: str
     value: float | str | tuple[float | str, ...] | None
-    """As published, in `unit`; null where our copy of the source has lost it."""
+    """The value as published, in `unit`; null if it is lost in our copy of the source."""
     unit: str
     status: Status
     row: tuple[str, ...]
-    """The rows of the system's report that have the claim."""
+    """The rows of the system's report that have the value of the claim."""
     where: tuple[str, ...]
     """The keys of the system's scenario, constants of its measurements, or settings of shipped
-    profiles that have it."""
+    profiles that have the value of the claim."""
     conversion: tuple[str, ...]
-    """The way from `it`, the value of a row or key, to the claim's; none where they are equal."""
+    """Formulas from `it`, the value of a row or key, to the value of the claim; none if they are
+    equal."""
     reason: str
-    """Why no row has the claim's value, or why the row is a gap; empty if there is none."""
+    """The reason why no row has the claim's value, or why the row is a gap; empty if there is
+    none."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimList:
-    """Claims, and how many of them have each status."""
+    """Claims, and the number of claims of each status."""
 
     counts: dict[str, dict[Status, int]]
     """The number of claims of each status that occurs, by system."""

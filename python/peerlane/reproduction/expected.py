@@ -1,4 +1,4 @@
-"""The published figures of a system, as its `expected.toml` states them."""
+"""The published figures of a system, as stated in its `expected.toml`."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ if TYPE_CHECKING:
     from peerlane.reproduction.inputs import Input
 
 Kind = Literal["analytic", "calibrated", "derived", "predicted", "check", "gap"]
-"""What a row says: ARCHITECTURE.md has the meaning of each."""
+"""The kind of a row; ARCHITECTURE.md and docs/reference/rows.md describe each kind."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Origin = Literal["fitted", "document", "choice"]
-"""Where the value of an input is from; a choice if no source says it."""
+"""The origin of the value of an input; it is a choice if no source states the value."""
 
 VALUES = ("published", "published_range", "expected", "expected_range")
-"""The keys of a row that hold what it is held against."""
+"""The keys of a row with the value or range with which its simulated value is compared."""
 
 NEEDS_VALUE = {"analytic", "derived", "predicted"}
-"""The kinds that a row without any of these does not have."""
+"""The kinds that a row without any of `VALUES` cannot have."""
 
 
 CIRCUIT_TOLERANCE = 3
-"""Percent within which circuits meet a figure, where the tolerance of the row is smaller."""
+"""The least tolerance, in percent, of rows that are simulated with circuits."""
 
 WIDE = 5
-"""Percent from which on a tolerance needs a reason."""
+"""The percent above which a tolerance needs a reason."""
 
 _OURS = re.compile(r"\s*(our choice|(a )?common\b|the usual|fitted|$)", re.IGNORECASE)
-"""How texts begin that say where a value is from, and name no independent source."""
+"""The beginnings of texts about the origin of a value that name no independent source."""
 
 
 def is_independent(source: str) -> bool:
-    """Whether the text names a source, rather than a choice of ours."""
+    """Whether the text names an independent source, and not a choice of ours."""
     return _OURS.match(source) is None
 
 
@@ -60,9 +60,9 @@ class _Strict(BaseModel):
 
 
 class ExpectedRow(_Strict):
-    """One value of the source, or range of values, and how close the simulation must come.
+    """One value or range of values of the source, and the tolerance of the simulated value.
 
-    A check has a value of our own instead, and a row that is only simulated has none and no kind.
+    A check has a value of our own instead. A row that is only simulated has no value and no kind.
     """
 
     id: str
@@ -78,7 +78,7 @@ class ExpectedRow(_Strict):
     tolerance_reason: str = ""
     derived_from: tuple[str, ...] = ()
     same_as: str = ""
-    """The row that is held against the same figure of the source, and counts for both."""
+    """Another row that is compared with the same figure of the source, and counts for both rows."""
 
     @property
     def is_published(self) -> bool:
@@ -92,7 +92,7 @@ class ExpectedRow(_Strict):
 
     @property
     def is_held(self) -> bool:
-        """Whether there is a value or a range that the row is held against."""
+        """Whether the row has a value or range with which its simulated value is compared."""
         return self.is_published or self.is_expected
 
     @property
@@ -148,9 +148,9 @@ class ExpectedRow(_Strict):
 class Figure(_Strict):
     """Rows of one figure or table of the source.
 
-    In the file its other keys are the defaults of its rows, and `what` may say `{row}` for the
-    last part of the row's id. Several entries may share a name: readings that differ in a default.
-    A row without a value is not predicted, whatever the default of `kind` is.
+    In the file, the other keys of a figure are the defaults of its rows, and `what` may contain
+    `{row}` for the last part of the row's id. Several entries may have the same name, for rows that
+    differ in a default. A row without a value is not predicted, whatever the default of `kind` is.
     """
 
     name: str
@@ -172,9 +172,10 @@ class Figure(_Strict):
 
 
 class Calibration(_Strict):
-    """A parameter that was fitted: where its value stands, and which rows it came from.
+    """A fitted parameter: the keys that have its value, and the rows from which it was fitted.
 
-    Of several keys the first one's value is shown, and all are moved together by one share.
+    If there are several keys, the value of the first is shown, and all are moved together by the
+    same share.
     """
 
     name: str
@@ -189,7 +190,7 @@ class Calibration(_Strict):
 
 
 class Source(_Strict):
-    """Where the values of inputs come from that were not fitted: a document, and its section."""
+    """The source of the values of inputs that were not fitted: a document, and its section."""
 
     where: tuple[str, ...] = Field(min_length=1)
     source: str
@@ -210,37 +211,37 @@ class Source(_Strict):
 
 
 class Range(Source):
-    """The other values that an input may have by a source that does not say which it has."""
+    """The other values that an input may have, if its source does not say which value it has."""
 
     values: tuple[str | float | bool, ...] = Field(min_length=1)
 
 
 class CircuitGap(_Strict):
-    """Rows that are gaps where circuits run in the place of models, and the reason."""
+    """Rows that are gaps if circuits run in place of models, and the reason."""
 
     rows: tuple[str, ...] = Field(min_length=1)
     note: str = Field(min_length=1)
 
 
 def _names(entries: Sequence[Calibration | Source], name: str) -> bool:
-    """Whether an entry is of the input with this name."""
+    """Whether an entry has a key or a pattern that matches the input with this name."""
     keys = (key for entry in entries for key in entry.where)
     return any(name == key or fnmatchcase(name, key) for key in keys)
 
 
 def are_tables(parts: Iterable[object]) -> bool:
-    """Whether all parts of a file are tables, so that a validator can look into them."""
+    """Whether all parts of a file are tables, which a validator can read."""
     return all(isinstance(part, dict) for part in parts)
 
 
 def listed(fields: object, key: str) -> list[Any]:
-    """The list at a key of a part of a file; a value that is none, as the only one of a list."""
+    """The list at a key of a part of a file; a value that is no list becomes its only entry."""
     found = fields.get(key, []) if isinstance(fields, dict) else []
     return list(found) if isinstance(found, list | tuple) else [found]
 
 
 def _one_or_several(fields: Any) -> Any:  # noqa: ANN401 - a part of a file
-    """The fields, with all lists as tuples, and one key at `where` as a tuple of one."""
+    """The fields, with all lists as tuples, and a single key at `where` as a tuple."""
     if not are_tables([fields]):
         return fields
     where = {"where": listed(fields, "where")} if "where" in fields else {}
@@ -248,14 +249,14 @@ def _one_or_several(fields: Any) -> Any:  # noqa: ANN401 - a part of a file
 
 
 def _frozen(part: Any) -> Any:  # noqa: ANN401 - a part of a file
-    """The part with tuples for lists, as fields of values that a validator has made have them."""
+    """The part with tuples in place of lists, which is the form of validated values."""
     if isinstance(part, dict):
         return {key: _frozen(value) for key, value in part.items()}
     return tuple(map(_frozen, part)) if isinstance(part, list | tuple) else part
 
 
 class Expected(_Strict):
-    """Everything that a system's source published and we hold ourselves to."""
+    """All values that a system's source published, and all expectations of our own."""
 
     title: str
     source: str
@@ -321,7 +322,7 @@ class Expected(_Strict):
         return rows
 
     def predicted(self) -> dict[str, list[str]]:
-        """The ids of predicted rows with a published value, of each figure that has any."""
+        """The ids of predicted rows with a published value, by figure, without empty figures."""
         found = {
             name: [row.id for row in rows if row.kind == "predicted" and row.is_published]
             for name, rows in self.by_figure().items()
@@ -337,14 +338,14 @@ class Expected(_Strict):
         return "document" if is_sourced else "choice"
 
     def others_of(self, one: Input) -> list[Any] | None:
-        """The other values of an input that is a choice of ours; none for any other input."""
+        """The other values of an input that is a choice of ours; `None` for any other input."""
         if self.origin_of(one.name) != "choice":
             return None
         stated = (entry.values for entry in self.ranges if _names([entry], one.name))
         return list(next(stated, ())) or alternatives(one)
 
     def with_circuits(self) -> Self:
-        """The same where circuits run in the place of models: `circuit_gaps` are gaps."""
+        """The values for circuits in place of models: rows of `circuit_gaps` become gaps."""
         notes = {row: gap.note for gap in self.circuit_gaps for row in gap.rows}
 
         def of_circuits(row: ExpectedRow) -> ExpectedRow:
@@ -374,7 +375,7 @@ class Expected(_Strict):
         """Reads `expected.toml` in a system's folder.
 
         Raises:
-            FileError: It says what cannot be; the message has the first fault.
+            FileError: The file is wrong; the message has the first error.
         """
         text = (system / "expected.toml").read_bytes()
         return read_toml(cls, text, f"{system.name}/expected.toml")

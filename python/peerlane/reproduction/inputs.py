@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 Kind = Literal["scenario", "constant", "profile", "default"]
 
 DEFAULT, PROFILE, CONSTANT = "default:", "profile:", "constants."
-"""How the names of defaults, of settings of built-in profiles and of constants begin."""
+"""The prefixes of names of defaults, of settings of built-in profiles, and of constants."""
 
 NAMES = {"name", "seed", "base", "profile", "model", "to", "from", "owners", "controller"}
 NAMES |= {"upstream", "processor", "port", "socket", "from_port", "to_port", "shape", "size", "afu"}
 NAMES |= {"implementation", "ack_policy", "update_fc_policy"}
-"""Keys of the scenario that are names, or say what is connected where, or whether a circuit takes
-the place of a model: rows of circuits are rows of their own. Policies of DLLPs only say which of
-the numbers count, and these are inputs."""
+"""The keys of the scenario that are no inputs: names, connections, and whether a circuit replaces a
+model, because rows of circuits are separate rows. Policies of DLLPs only select which numbers are
+used, and these numbers are inputs."""
 
 NODES = ("hosts", "switches", "devices", "io_ports", "controllers", "networks")
 ENDS = ("cables", "fibres")
-"""Sections with names, and with ends."""
+"""The sections whose tables have names, and the sections whose tables have ends."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Input:
-    """A value on the way to the rows: its name, and the value that it has.
+    """An input of the simulation of rows: its name and its value.
 
-    Keys of the scenario have their path as name. "profile:plx.tags" is a setting of a profile of
+    The name of a key of the scenario is its path. "profile:plx.tags" is a setting of a profile of
     the simulator, "default:hosts.tags" the default of a parameter, and "constants.size" a constant
     of the machine.
     """
@@ -48,7 +48,7 @@ class Input:
     kind: Kind
     name: str
     value: str = field(compare=False)
-    """As TOML has it, or as Python has a constant."""
+    """The value in the form of TOML, or of Python for a constant."""
 
 
 def of_scenario(text: str) -> dict[str, Input]:
@@ -61,12 +61,12 @@ def of_scenario(text: str) -> dict[str, Input]:
 
 
 def is_name(name: str) -> bool:
-    """Whether an input is one of the keys that are left out, by its name."""
+    """Whether a name is the name of a key that is no input."""
     return name.rpartition(".")[2] in NAMES
 
 
 def value_of(one: Input) -> object:
-    """The value of an input: as TOML has it, or as a program has a constant."""
+    """The value of an input: a value of TOML, or a value of Python for a constant."""
     if one.kind == "constant":
         return literal_eval(one.value)
     return json.loads(one.value) if one.kind == "scenario" else read_value(one.value)
@@ -76,8 +76,8 @@ def value_of(one: Input) -> object:
 class Parameter:
     """A parameter of the simulator: the name of its default, its key, default, source and range.
 
-    The range is of a default that has no document: the least and the greatest value that real
-    machines have, where something is known of them.
+    A default without a document has a range: the least and the greatest value of real machines, if
+    they are known.
     """
 
     name: str
@@ -89,14 +89,14 @@ class Parameter:
 
 @cache
 def choices(key: str) -> tuple[str, ...]:
-    """The values that a key may have, if they have names."""
+    """The values that a key may have, if they are named values."""
     rows = json.loads(_core.catalogue())["parameters"]
     named = (row["choices"] for row in rows if row["key"] == key and row["kind"] == "choice")
     return tuple(dict.fromkeys(choice for found in named for choice in found))
 
 
 _EACH = "each"
-"""Says how many tables there are: no default that a fabric could depend on."""
+"""The key for the number of tables, which is not a default of the fabric."""
 
 
 @cache
@@ -118,7 +118,7 @@ def parameters() -> dict[str, dict[str, Parameter]]:
 
 @cache
 def profiles() -> dict[str, dict[str, tuple[str, str]]]:
-    """The settings of the simulator's profiles, by their keys: value and source."""
+    """The settings of the simulator's profiles, by their keys: their values and sources."""
     return {
         one["name"]: {each["key"]: (each["value"], each["source"]) for each in one["settings"]}
         for one in json.loads(_core.catalogue())["profiles"]
@@ -133,9 +133,9 @@ def everywhere() -> set[str]:
 
 
 def source_of(name: str) -> str:
-    """The document or choice from which a default, or a profile's setting, has its value.
+    """The document or choice that is the source of a default or of a profile's setting.
 
-    Empty for any other input.
+    The text is empty for any other input.
     """
     if name.startswith(PROFILE):
         profile, _, key = name.removeprefix(PROFILE).rpartition(".")
@@ -152,7 +152,7 @@ def range_of(name: str) -> list[object]:
 
 @cache
 def _defaults() -> dict[str, Parameter]:
-    """The parameters by the names of their defaults."""
+    """The parameters, by the names of their defaults."""
     return {one.name: one for entries in parameters().values() for one in entries.values()}
 
 
@@ -172,7 +172,7 @@ def used(scenario: Scenario) -> Iterator[Use]:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An input that a table uses without writing it, and the path and the key where it would."""
+    """An input that a table uses without writing it, and the path and key that it would have."""
 
     input: Input
     path: str
@@ -187,7 +187,7 @@ def kinds(scenario: Scenario) -> set[str]:
 
 
 def _is_studied(path: str, section: str) -> bool:
-    """Whether a table has inputs: it is of one of these sections, and within no other table."""
+    """Whether a table has inputs: its section is in `_STUDIED`, and it is in no other table."""
     return section in _STUDIED and path.partition(".")[0] == section
 
 

@@ -1,4 +1,4 @@
-"""The simulations behind reports, on every processor, the longest first."""
+"""The simulations for reports, on all processors, the longest first."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ Measurements = Iterator[tuple[str, float]]
 """The output of a function of `experiments.py`: the id and the simulated value of each row."""
 
 OUTCOMES = "outcomes"
-"""The function of `experiments.py` that measures on circuits what is fitted for models: the names
-and values of entries of `[[calibration]]`."""
+"""The name of a function of `experiments.py` that measures, with circuits, the values that are
+fitted for models: the names and values of entries of `[[calibration]]`."""
 
 SHORT_S = 0.3
-"""Seconds that a figure takes which is not in the `SECONDS` of its `experiments.py`."""
+"""The seconds that are assumed for a figure that is not in `SECONDS` of its `experiments.py`."""
 
 _TICK_S = 0.25
-"""Seconds between two reports of progress."""
+"""The seconds between two reports of progress."""
 
 _NEARLY = 0.95
-"""The share that is shown of a job which has taken as long as was expected."""
+"""The share of progress that a job has when it has taken its expected time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A figure to simulate, with the parameter at `where` moved, and with keys set otherwise.
+    """A figure to simulate, with the parameter at `where` moved, and with changed keys.
 
-    Without any it is simulated as published.
+    Without both, the figure is simulated as published.
     """
 
     system: str
@@ -52,7 +52,7 @@ class Job:
 
     @property
     def seconds(self) -> float:
-        """The time that it is expected to take, on one processor."""
+        """The expected time of the job on one processor, in seconds."""
         known: dict[str, float] = getattr(experiments_of(self.system), "SECONDS", {})
         return known.get(self.figure, SHORT_S)
 
@@ -70,12 +70,13 @@ def run(
     progress: Callable[[Progress], object] | None = None,
     executor: Executor | None = None,
 ) -> dict[Job, Outcome]:
-    """Runs all jobs, as many at once as there are processors.
+    """Runs all jobs, on all processors at once.
 
     Args:
-        jobs: All different.
-        progress: Called several times a second, with the job that was begun last.
-        executor: Runs the jobs instead of threads.
+        jobs: The jobs, which are all different.
+        progress: A function that is called several times a second, with the job that was begun
+            last.
+        executor: The executor that runs the jobs; threads, if absent.
     """
     with executor_of(executor) as (pool, workers):
         pace = Pace(jobs, workers)
@@ -97,7 +98,7 @@ def run(
 
 
 class Pace:
-    """The progress of all jobs and the time left, by the time that is expected of each."""
+    """The progress of all jobs and the time left, estimated from the expected time of each."""
 
     def __init__(self, jobs: Sequence[Job], workers: int) -> None:
         self._expected = {job: job.seconds for job in jobs}
@@ -107,16 +108,16 @@ class Pace:
         self._share = 0.0
 
     def begun(self, jobs: Iterable[Job]) -> None:
-        """Takes the jobs that run now."""
+        """Notes that jobs have begun."""
         for job in jobs:
             self._began.setdefault(job, time.monotonic())
 
     def ended(self, job: Job, seconds: float) -> None:
-        """Takes a job that has ended, and the time that it took."""
+        """Notes that a job has ended, and the seconds that it took."""
         self._took[job] = seconds
 
     def progress(self) -> Progress:
-        """The state of things at this moment; the share never becomes less."""
+        """The progress at this time; its share never decreases."""
         now = time.monotonic()
         took = self._took.copy()
         running = {job: now - began for job, began in self._began.copy().items() if job not in took}
@@ -137,19 +138,19 @@ class Pace:
 
 
 def about(system: str, figures: Iterable[str]) -> dict[str, str]:
-    """The first line that `experiments.py` says of each figure."""
+    """The first line of the docstring of each figure in `experiments.py`."""
     experiments = experiments_of(system)
     words = ((name, getattr(experiments, name).__doc__ or "") for name in figures)
     return {name: said.partition("\n")[0] for name, said in words}
 
 
 def has_outcomes(system: str) -> bool:
-    """Whether the system measures fitted parameters on its circuits."""
+    """Whether the system has circuits on which fitted parameters are measured."""
     return hasattr(experiments_of(system), OUTCOMES)
 
 
 def _timed(job: Job) -> tuple[Outcome, float]:
-    """Runs a job; its outcome, and the seconds that it took."""
+    """Runs a job; returns its outcome, and the seconds that it took."""
     began = time.monotonic()
     outcome = _simulate(job)
     return outcome, time.monotonic() - began
@@ -158,15 +159,17 @@ def _timed(job: Job) -> tuple[Outcome, float]:
 def _simulate(job: Job) -> Outcome:
     figure: Callable[[Machine[Any]], Measurements] = getattr(experiments_of(job.system), job.figure)
     machine, share = larger(machine_of(job.system, dict(job.settings)), job.where)
-    # The buffers of a published machine are what its source says, whatever loop they do not cover.
+    # The buffers of a published machine have the sizes of its source, even if they are too small
+    # for the round trip of credits.
     with already_warned("until the buffer is free again"):
         return Outcome(dict(figure(machine)), share)
 
 
 def larger(machine: Machine[Any], where: Sequence[str]) -> tuple[Machine[Any], float]:
-    """The machine with each of these keys a tenth larger, and the share of the first.
+    """The machine with each of these keys a tenth larger, and the relative change of the first.
 
-    What is counted moves to the next whole number; a key that is 0 stays so, by a share of 0.
+    A whole number grows to the next possible whole number. A key that is 0 is not changed, and its
+    relative change is 0.
     """
     share = 0.0
     for key in reversed(where):

@@ -1,4 +1,4 @@
-"""The machine of a published system: everything that its figures are functions of."""
+"""The machine of a published system, which has all inputs of its figures."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ Constants = TypeVar("Constants", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class Machine(Generic[Constants]):
-    """The inputs of a system's figures: a figure with an input moved is of another machine.
+    """The inputs of a system's figures; a change of an input results in another machine.
 
-    Each scenario that a figure simulates is made by a fabric of the machine.
+    A fabric of the machine makes each scenario that a figure simulates.
     """
 
     system: str
     scenario: str
-    """The text of the system's `scenario.toml`, with keys set otherwise."""
+    """The text of the system's `scenario.toml`, with changes of keys."""
     constants: Constants
-    """The numbers that the system's experiments use beside the scenario."""
+    """The numbers that the system's experiments use in addition to the scenario."""
     unwritten: Mapping[str, Setting] = field(default_factory=dict)
     """The values of moved defaults and of moved settings of the simulator's profiles, by name."""
     watch: Callable[[Scenario], object] | None = None
     """A function that is called with each scenario that is simulated."""
 
     def __deepcopy__(self, _: object) -> Self:
-        """The machine itself, which copies of its fabrics share."""
+        """The machine itself, because copies of its fabrics share it."""
         return self
 
     def moved(self, name: str, value: Any) -> Self:  # noqa: ANN401 - a constant may be anything
@@ -51,7 +51,7 @@ class Machine(Generic[Constants]):
 
         Args:
             name: The key of the scenario, "constants.NAME", or the name of a default or of a
-                profile's setting, as `Input` has them.
+                profile's setting, in the form of `Input`.
             value: The new value.
 
         Raises:
@@ -72,19 +72,19 @@ class Machine(Generic[Constants]):
         """The simulation of the scenario itself.
 
         Raises:
-            ScenarioError: It cannot be built.
+            ScenarioError: The scenario cannot be built.
         """
         return self._made().simulation()
 
     def value(self, where: str) -> float:
-        """The number at a key of the scenario or at "constants.NAME", in its unit there."""
+        """The number at a key of the scenario or at "constants.NAME", in its own unit."""
         return float(self.quantity(where).number)
 
     def quantity(self, where: str) -> Quantity:
         """The number at a key of the scenario or at "constants.NAME", with its unit.
 
         Raises:
-            ValueError: There is no number.
+            ValueError: The key has no number.
         """
         value = self.setting(where)
         if (found := Quantity.read(str(value))) is None:
@@ -99,7 +99,7 @@ class Machine(Generic[Constants]):
 
     @property
     def runs_circuits(self) -> bool:
-        """Whether a device of the scenario is a circuit in the place of a model."""
+        """Whether a device of the scenario is a circuit instead of a model."""
         scenario = self._parsed()
         keys = (
             join_path(("devices", one, "implementation")) for one in scenario.members("devices")
@@ -107,7 +107,7 @@ class Machine(Generic[Constants]):
         return any(scenario.get(key) == "rtl" for key in keys)
 
     def completed(self, text: str) -> str:
-        """The text of a scenario, with the moved defaults and settings of profiles written in."""
+        """The text of a scenario, to which moved defaults and settings of profiles are added."""
         if self.watch is None and not self.unwritten:
             return text
         scenario = parsed(text, f"{self.system}/scenario.toml")
@@ -145,8 +145,8 @@ def machine_of(system: str, settings: Mapping[str, Setting] | None = None) -> Ma
     """The machine of a published system.
 
     Args:
-        system: One of `systems()`.
-        settings: Keys of its scenario that have other values.
+        system: The name of the system.
+        settings: The new values of keys of its scenario.
     """
     constants = experiments_of(system).Constants()
     machine: Machine[Any] = Machine(system, scenario_text(system), constants)

@@ -1,4 +1,4 @@
-"""The plots of a system, as its `expected.toml` states them: which rows, over what."""
+"""The plots of a system, as stated in its `expected.toml`: their rows and their axes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIZES = {"B": 1} | {
     for power, prefix in enumerate("KMGT", 1)
     for ending in ("B", "iB")
 }
-"""Sizes in ids are powers of two, however a source writes them."""
+"""The factors of sizes in ids, which are powers of two in any spelling of the unit."""
 
 
 class _Strict(BaseModel):
@@ -24,7 +24,7 @@ class XAxis(_Strict):
     """The horizontal axis.
 
     Its values are numbers in the ids of rows, such as "4", "64B" or "32-tags"; sizes are in bytes.
-    With the scale "names" they are the keys of `names`, side by side in that order.
+    With the scale "names" the values are the keys of `names`, side by side in their order.
     """
 
     label: str
@@ -42,7 +42,7 @@ class XAxis(_Strict):
 
 
 class YAxis(_Strict):
-    """The vertical axis, whose unit is that of the rows."""
+    """The vertical axis, whose unit is the unit of the rows."""
 
     label: str
     scale: Literal["linear", "log"] = "linear"
@@ -60,9 +60,9 @@ class Place:
 class Plot(_Strict):
     """A plot of rows of one figure or table of the source.
 
-    `rows` is the form of their ids, with `{x}`, and perhaps `{series}` for several lines and
-    `{panel}` for plots side by side. `series` and `panels` have the labels of what stands there;
-    rows with anything else there are left out.
+    `rows` is the form of the rows' ids, with `{x}`, and possibly `{series}` for several lines and
+    `{panel}` for plots side by side. `series` and `panels` have the labels of the values of these
+    parts; rows with other values are left out.
     """
 
     figure: str
@@ -89,7 +89,8 @@ class Plot(_Strict):
         """The rows of the plot among the rows of its figure, by their ids.
 
         Raises:
-            ValueError: A label is of no row, or a row has no number where one must be.
+            ValueError: A label belongs to no row, or the id of a row does not have a required
+                number.
         """
         form = re.compile(self._form())
         found = {}
@@ -104,7 +105,7 @@ class Plot(_Strict):
         return found
 
     def _form(self) -> str:
-        """The regular expression of the ids."""
+        """The regular expression for the ids."""
         known = {"x": self.x.names, "series": self.series, "panel": self.panels}
         form = re.escape(self.rows)
         for place, labels in known.items():

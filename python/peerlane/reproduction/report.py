@@ -1,4 +1,4 @@
-"""The report on a system: each published value beside the simulated one, and what was fitted."""
+"""The report on a system: published and simulated values, and the fitted parameters."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class CalibrationEntry:
     meaning: str
     origin: str
     outcome: float | None = None
-    """The value that circuits have instead, as measured."""
+    """The value that was measured with circuits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report(Brief):
-    """A system's rows and calibration, perhaps with keys of its scenario set otherwise."""
+    """A system's rows and calibration, possibly with changed keys of its scenario."""
 
     system: str
     title: str
@@ -40,9 +40,9 @@ class Report(Brief):
     calibration: tuple[CalibrationEntry, ...]
     settings: Mapping[str, Setting] = field(default_factory=dict)
     plots: tuple[Plot, ...] = ()
-    """How the rows of figures are plotted."""
+    """The plots of the rows of figures."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """A line on each figure and table of the source, also on those that were not run."""
+    """A line about each figure and table of the source, including those that were not run."""
 
     @property
     def passes(self) -> bool:
@@ -51,23 +51,23 @@ class Report(Brief):
 
     @property
     def judged(self) -> tuple[Row, ...]:
-        """The rows that are held against the source, or against our own expectation."""
+        """The rows that are compared with the source or with our own expectation."""
         return tuple(row for row in self.rows if row.is_judged)
 
     @property
     def missed(self) -> tuple[Row, ...]:
-        """The rows that are further from what they are held against than their tolerance."""
+        """The rows whose simulated value is outside their tolerance."""
         return tuple(row for row in self.judged if not row.passes)
 
     @property
     def worst(self) -> Row | None:
-        """The row with the largest error, if any row is held against a value."""
+        """The row with the largest error, if any row is compared with a value."""
         known = [row for row in self.judged if row.error_percent is not None]
         return max(known, key=lambda row: abs(row.error_percent or 0), default=None)
 
     @property
     def tally(self) -> Tally:
-        """The rows, counted apart by what they are held against."""
+        """The counts of the rows, separated by what they are compared with."""
         return Tally.of(self.rows, len(self.calibration))
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Runs a published system's experiments and holds them against what its source published."""
+"""Runs a published system's experiments and compares them with the values of its source."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 
 MOVED = ("predicted", None)
-"""The kinds of rows whose sensitivity is measured: a row without a value has none."""
+"""The kinds of rows whose sensitivity is measured; a row without a value has the kind `None`."""
 
 
 class UnknownNameError(LookupError):
-    """There is no such system or figure; the message names those that there are."""
+    """The system or figure does not exist; the message has the possible names."""
 
 
 def reproduce(  # noqa: PLR0913 - each is an option
@@ -44,18 +44,19 @@ def reproduce(  # noqa: PLR0913 - each is an option
     """Runs the experiments of `system`.
 
     Args:
-        system: One of `systems()`.
-        only: Runs one figure of the source instead of all.
-        sensitivity: Runs each figure with predicted rows once more for each calibration parameter,
-            with the parameter moved by 10 %.
-        settings: Keys of the system's scenario that have other values; each row then has the value
-            of the unchanged scenario, too.
-        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Called several times a second, with what is done and how long the rest will take.
+        system: The name of the system.
+        only: The figure of the source to run; all figures, if absent.
+        sensitivity: Whether to run each figure with predicted rows once more for each calibration
+            parameter, with the parameter moved by 10 %.
+        settings: The new values of keys of the system's scenario; each row then also has the value
+            of the unchanged scenario.
+        executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+        progress: A function that is called several times a second, with the present job and the
+            time left.
 
     Raises:
-        UnknownNameError: There is no such system or figure.
-        ScenarioError: The scenario has no such key, or cannot be built with these values.
+        UnknownNameError: The system or figure does not exist.
+        ScenarioError: The scenario does not have a key, or cannot be built with these values.
     """
     (report,) = reproduce_all(
         [system],
@@ -80,7 +81,7 @@ def reproduce_all(  # noqa: PLR0913 - each is an option
 ) -> list[Report]:
     """Runs the experiments of several systems side by side; `reproduce` runs one system.
 
-    With `published_only` it leaves out the figures for which neither the source has a value nor we.
+    With `published_only` figures are left out for which neither the source nor we have a value.
     """
     wanted = [_Wanted.of(name, only, settings or {}) for name in names]
     if published_only:
@@ -92,7 +93,7 @@ def reproduce_all(  # noqa: PLR0913 - each is an option
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A system, and the rows that are wanted of it, by figure."""
+    """A system, and the rows to be simulated, by figure."""
 
     system: str
     expected: Expected
@@ -114,7 +115,7 @@ class _Wanted:
         return cls(system, expected, figures, settings)
 
     def judged(self) -> _Wanted:
-        """What is wanted of the system, without figures that are held against nothing."""
+        """The system and its figures, without figures whose rows are compared with nothing."""
         judged = {
             name: rows for name, rows in self.figures.items() if any(row.is_held for row in rows)
         }
@@ -122,7 +123,7 @@ class _Wanted:
 
     @property
     def measures_parameters(self) -> bool:
-        """Whether fitted parameters are outcomes of circuits, which are measured."""
+        """Whether fitted parameters are measured with circuits."""
         return machine_of(self.system, self.settings).runs_circuits and has_outcomes(self.system)
 
     def jobs(self, *, sensitivity: bool) -> Iterator[Job]:
@@ -171,10 +172,10 @@ class _Wanted:
 
 
 def figure_of(system: str, only: str | None) -> str | None:
-    """The name of a figure as the files of a system have it.
+    """The name of a figure in the files of a system.
 
     Raises:
-        UnknownNameError: There is no such system or figure.
+        UnknownNameError: The system or figure does not exist.
     """
     _known("system", system, systems())
     if only is None:
@@ -199,7 +200,7 @@ def _same_rows(figure: str, expected: list[ExpectedRow], simulated: dict[str, fl
 
 
 def _with_sensitivity(row: Row, by_parameter: Mapping[str, Outcome]) -> Row:
-    """The row, with what becomes of it when each parameter is moved, if its kind is so shown."""
+    """The row with its changes when each parameter is moved, if its kind shows the sensitivity."""
     if row.expected.kind not in MOVED or not row.simulated or not by_parameter:
         return row
     changes = {

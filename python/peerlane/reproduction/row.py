@@ -1,4 +1,4 @@
-"""A row of the report on a system: a published or expected value beside the simulated one."""
+"""A row of the report on a system: a published or expected value, and the simulated value."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class Row(Brief):
     figure: str
     simulated: float | None
     sensitivity: dict[str, float] | None = None
-    """Percent by which the value moves when each calibration parameter grows by 10 %."""
+    """The percent by which the value changes when each calibration parameter grows by 10 %."""
     unchanged: float | None = None
-    """The value simulated with the scenario of the system, where `--set` has changed keys of it."""
+    """The value simulated with the unchanged scenario of the system, if `--set` has changed
+    keys."""
 
     @property
     def id(self) -> str:

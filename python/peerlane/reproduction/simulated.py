@@ -1,4 +1,4 @@
-"""`simulated.toml`: the simulated value of each published row of a system, as it was last run."""
+"""`simulated.toml`: the simulated value of each published row of a system, from its last run."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class _File(Document):
 
 
 def load(folder: Traversable) -> dict[str, float]:
-    """The values of a system's rows; none without the file.
+    """The values of a system's rows; empty if there is no file.
 
     Args:
         folder: The folder of the system.
 
     Raises:
-        FileError: The file is no such record; the message has the first fault.
+        FileError: The file is not a record; the message has the first error.
     """
     path = folder / FILE
     if not path.is_file():
@@ -52,7 +52,7 @@ def save(system: str, rows: Iterable[Row]) -> None:
 
     Args:
         system: The name of the system.
-        rows: Rows of it that were run.
+        rows: The rows of the system that were run.
     """
     folder = folder_of(system)
     known = load(folder) | {
@@ -77,5 +77,5 @@ def published_rows(system: str) -> list[Row]:
 
 
 def rounded(value: float) -> float:
-    """A value in the digits of the record."""
+    """A value with the number of digits of the record."""
     return float(f"{value:.6g}")

@@ -1,4 +1,4 @@
-"""The values to which an input is moved: 10 % more, or over the range of a choice of ours."""
+"""The values to which an input is moved: 10 % more, or all over the range of a choice of ours."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ STEP = 0.1
 """The share by which a number is moved."""
 
 COUNTED = re.compile(r"_(cycles|symbols)$")
-"""Keys at which 0 is a number of things. Elsewhere 0 takes a limit or a delay away."""
+"""Keys whose 0 is a count. At all other keys 0 switches a limit or a delay off."""
 
 
 SMALL = 10
-"""Whole numbers below this are moved by one each way, others by a factor of two."""
+"""Smaller whole numbers are moved by one, up and down; other numbers by a factor of two."""
 
 
 class Step(NamedTuple):
-    """A new value, and by which share it is larger; a choice, and 0, have no share."""
+    """A new value, and its relative change; a choice, and a value that was 0, have no change."""
 
     value: Any
     share: float | None
 
 
 def steps(key: str, value: object) -> list[Step]:
-    """The values to which a setting may be moved, the best first; none for what is no number.
+    """The values to which a setting may be moved, the best first; none for other texts.
 
     Args:
         key: The name of the setting.
-        value: Its value, as TOML has it.
+        value: The value of the setting, in the form of TOML.
     """
     if isinstance(value, bool):
         return [Step(not value, None)]
@@ -54,11 +54,11 @@ def steps(key: str, value: object) -> list[Step]:
 
 
 def ends(key: str, value: object) -> list[Any]:
-    """Half and twice a number: the range of what has no stated one; none for what is no number.
+    """Half and twice a number, for a setting without a stated range; none without a number.
 
     Args:
         key: The name of the setting.
-        value: Its value, as TOML has it.
+        value: The value of the setting, in the form of TOML.
     """
     if isinstance(value, str):
         return _ends_of_quantity(value)
@@ -89,7 +89,7 @@ def _of_quantity(value: str) -> list[Step]:
 
 
 def constant_steps(value: object) -> list[Step]:
-    """The steps of a constant of a program; all numbers of a tuple are moved together."""
+    """The steps of a constant of experiments; all numbers of a tuple are moved together."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value) if value else []
     if not isinstance(value, tuple):
@@ -115,10 +115,11 @@ def steps_of(one: Input) -> list[Step]:
 
 
 def alternatives(one: Input) -> list[Any]:
-    """The values that an input without a source could as well have.
+    """The other values that an input without a source could have.
 
-    These are the ends of its range in the catalogue; without one, half and twice a number or a
-    quantity, the whole numbers beside a small one, and each other value of a choice.
+    These are the ends of the input's range in the catalogue. Without a range, they are half and
+    twice a number or a quantity, the next smaller and larger whole numbers for a small whole
+    number, and each other value of a choice.
     """
     value, key = value_of(one), split_path(one.name)[-1]
     if stated := range_of(one.name):
@@ -141,14 +142,14 @@ def _alternatives_of(key: str, value: object) -> list[Any]:
 
 
 def _whole(value: int) -> list[Step]:
-    """Whole numbers: 10 % more and at least 1, else twice as many, else half."""
+    """Steps of whole numbers: 10 % more and at least 1, else twice as many, else half."""
     near = value + max(1, math.ceil(abs(value) * STEP - 1e-9))
     found = dict.fromkeys((near, 2 * value, value // 2 if value > 1 else near))
     return [Step(one, one / value - 1) for one in found if one != value]
 
 
 def _sizes(found: Quantity) -> Iterator[Step]:
-    """Whole bytes: 10 % more, else an eighth more, twice as many, or half as many."""
+    """Steps of whole bytes: 10 % more, else an eighth more, twice as many, or half as many."""
     size = found.amount
     for factor in (Fraction(11, 10), Fraction(9, 8), Fraction(2), Fraction(1, 2)):
         new = math.ceil(size * factor)

@@ -1,6 +1,7 @@
-"""What the rows of a system come to: figures of the source, own checks, and rows without a value.
+"""The counts of a system's rows: figures of the source, own checks, and rows without a value.
 
-They are counted apart, since only the first say how well the source is met.
+The rows are counted separately, because only figures of the source show how well the source is
+reproduced.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many rows are within their tolerance, and how many missed it."""
+    """The number of rows within their tolerance, and outside it."""
 
     within: int = 0
     missed: int = 0
@@ -33,16 +34,16 @@ class Count:
 
     @property
     def all(self) -> int:
-        """All rows."""
+        """The number of all rows."""
         return self.within + self.missed
 
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """The published figures that a system predicts, and by how many percent it is off.
+    """The published figures that a system predicts, and the errors of the predictions in percent.
 
-    A figure that several rows are held against counts once. The median is of absolute errors; the
-    worst one has its sign, and names its row.
+    A figure with which several rows are compared counts once. The median is the median of absolute
+    errors. The worst error has a sign and the name of its row.
     """
 
     count: int
@@ -53,19 +54,19 @@ class Predictions:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The rows of a system, counted apart."""
+    """The rows of a system, counted separately."""
 
     figures: dict[str, Count]
-    """Figures of the source that are reproduced, by kind; kinds without any are left out."""
+    """The reproduced figures of the source, by kind; kinds without any are left out."""
     gaps: int
-    """Figures of the source that are not reproduced."""
+    """The number of figures of the source that are not reproduced."""
     checks: Count
-    """Rows that are held against our own arithmetic or expectation."""
+    """The rows that are compared with our own arithmetic or expectation."""
     unpublished: int
-    """Rows for which there is nothing to hold them against."""
+    """The number of rows that are compared with nothing."""
     predictions: Predictions
     fitted: int
-    """Parameters that were fitted."""
+    """The number of fitted parameters."""
 
     @classmethod
     def of(cls, rows: Sequence[Row], fitted: int) -> Tally:
@@ -98,7 +99,7 @@ class Tally:
 
     @property
     def predicts(self) -> str:
-        """How many figures of the source are predicted, how well, and what was fitted."""
+        """A sentence on the predictions of figures, their errors, and the fitted parameters."""
         found = self.predictions
         words = f"predicts {_counted(found.count, 'independent published figure')}"
         if found.median_error_percent is not None:
@@ -133,7 +134,7 @@ def _json(count: Count) -> dict[str, int]:
 
 
 def _independent(rows: Iterable[Row]) -> list[Row]:
-    """A row for each figure of the source: that which counts, or, if it was not run, the first."""
+    """One row for each figure of the source: the row that counts, or the first that was run."""
     by_figure: dict[str, Row] = {}
     for row in rows:
         figure = row.expected.same_as or row.id

@@ -1,4 +1,4 @@
-"""Reports that `peerlane reproduce --json` has written, as the command had them."""
+"""Reads the reports that `peerlane reproduce --json` has written."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def reports_of(document: Json) -> list[Report]:
-    """The reports of a document; the published values are those that the document has."""
+    """The reports of a document, with the published values of the document."""
     if "systems" in document:
         return [_report(one) for one in document["systems"]]
     return [_report(document)]

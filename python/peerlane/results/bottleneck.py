@@ -1,4 +1,4 @@
-"""The bottlenecks of a run: where flows wait, and what they do when the limit there is lifted."""
+"""The bottlenecks of a run: where flows wait, and their rates when the limit there is lifted."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
 Value = str | int | float | bool | None
 
 OF_FLOW = "keeps the interval of the flow"
-"""The detail of a datapath at which a flow waits for its own `interval`."""
+"""The detail of a datapath where a flow waits for its own `interval`."""
 
 _AS_ALONE = "each is as fast as alone"
 
 AS_ALONE = 0.95
-"""Part of the rate of a flow alone from which on sharing costs nothing."""
+"""The part of a flow's rate alone from which on the flow counts as as fast as alone."""
 
 FULL = 0.9
-"""Share of the time for which flows wait for a wire that is called full."""
+"""The share of flows' time from which on a wire counts as full."""
 
 ALIKE = 0.05
-"""Rates that differ by a smaller share are written as one."""
+"""Rates that differ by a smaller share are written as one rate."""
 
 _SPACE = "space for completions"
 _FEW = {
     "commands": "outstanding commands",
     "write-combining buffers": "write-combining buffers",
 }
-"""Words for what may be outstanding, by the detail of the limit."""
+"""Words for the resource of which too few are available, by the detail of the limit."""
 
 _MOST_NAMES = 3
-"""Names that a sentence has."""
+"""The most names in a sentence."""
 
 _MOST_KEYS = 2
-"""Keys that a sentence has."""
+"""The most keys in a sentence."""
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
@@ -60,7 +60,7 @@ class Rates(Document):
 
     @classmethod
     def of(cls, rates: Iterable[float | None]) -> Rates:
-        """The rates of some flows; a flow without a rate has moved nothing."""
+        """The rates of some flows; a flow without a rate counts as 0."""
         known = [rate or 0.0 for rate in rates]
         return cls(sum(known), min(known, default=0.0), max(known, default=0.0))
 
@@ -79,9 +79,10 @@ class Rates(Document):
 
 @dataclass(frozen=True, slots=True)
 class Change(Document):
-    """A key that is set otherwise.
+    """A changed key.
 
-    Its value before is `None` if the simulator calculates it, and after if the key is left out.
+    The value before is `None` if the simulator calculates it; the value after is `None` if the key
+    is left out.
     """
 
     __pydantic_config__ = renamed(source="from", value="to")
@@ -92,7 +93,7 @@ class Change(Document):
 
     @property
     def setting(self) -> str:
-        """The change as `--set` takes it; a key that is left out has no value."""
+        """The change in the form of `--set`; a key that is left out has no value."""
         if self.value is None:
             return f"{self.key} left out"
         value = str(self.value).lower() if isinstance(self.value, bool) else self.value
@@ -101,7 +102,7 @@ class Change(Document):
 
 @dataclass(frozen=True, slots=True)
 class Loss(Document):
-    """A flow of another place that changes make slower: its rates in bytes a second."""
+    """A flow of another place that becomes slower by changes: its rates in bytes a second."""
 
     flow: str
     before: float
@@ -110,12 +111,12 @@ class Loss(Document):
 
 @dataclass(frozen=True, slots=True)
 class WhatIf(Document):
-    """Keys that are set otherwise, and what a run with them measured.
+    """Changed keys, and the measurements of a run with them.
 
-    `rates` are of the flows of the bottleneck. `next` is what then limits them, the limit of most
-    flows first; it is empty if the flows were too short to be seen. `losses` are flows of other
-    places that become slower by 5 % or more, and `is_full` is whether the first of `next`, if it is
-    a wire, is full then.
+    `rates` are the rates of the flows of the bottleneck. `next` has the limits of these flows in
+    the run, the limit of most flows first; it is empty if the flows were too short to be observed.
+    `losses` are flows of other places that become slower by 5 % or more. `is_full` is whether the
+    first limit of `next`, if it is a wire, is full.
     """
 
     changes: tuple[Change, ...]
@@ -126,7 +127,7 @@ class WhatIf(Document):
 
     @property
     def remark(self) -> str:
-        """What else the changes mean, in words; nothing for most."""
+        """A further effect of the changes, in words; empty for most changes."""
         if any(one.setting.endswith(".iommu=false") for one in self.changes):
             return "devices are not isolated from memory any more"
         is_of_software = any(one.key.endswith(".request_size") for one in self.changes)
@@ -134,7 +135,7 @@ class WhatIf(Document):
 
     @property
     def lost(self) -> str:
-        """The flows of other places that lose, in words; nothing if there are none."""
+        """The flows of other places that become slower, in words; empty if there are none."""
         shown = [
             f"{one.flow} falls from {_gigabytes(one.before)} to {_gigabytes(one.after)} GB/s"
             for one in self.losses[:_MOST_KEYS]
@@ -147,16 +148,16 @@ class WhatIf(Document):
 class Bottleneck(Document):
     """A place where flows wait, or several places that are alike, such as the links of devices.
 
-    `flows` are the ids of the flows that wait there, on average for the `share` of their time, and
-    `amount` is how much there is of what they wait for, such as tags, where a key says so. The
-    `reason` is what is wrong on their way, such as bit errors, if mending it comes first. Each of
-    the `steps` keeps the changes of the steps before it, until the limit is at another place; they
-    begin with the change that helps most, of those that need no other part. `instead` are other
-    changes, each by itself. `alone`, without changes, has flows that were run without all others. A
-    change that gains less than 1 % is in `not_lifted`, with the reason. The `error_bar` of the rate
-    of all flows together is there if it was asked for. `is_limit` is whether the place limits the
-    flows, `adds_up` whether their rates add up to what the place carried while all of them ran, and
-    `is_full` whether a wire was full for a part of the time.
+    `flows` are the ids of the flows that wait there, on average for the `share` of their time.
+    `amount` is the number or size of the resource that they wait for, such as tags, if a key states
+    it. The `reason` is a fault on the way of the flows, such as bit errors, if the first change
+    mends it. Each of the `steps` keeps the changes of the steps before it, until the limit is at
+    another place. The first step is the change that helps most among the changes that need no new
+    part. `instead` are other changes, each by itself. `alone`, without changes, has flows that ran
+    without all other flows. A change that gains less than 1 % is in `not_lifted`, with the reason.
+    The `error_bar` of the rate of all flows together exists if it was requested. `is_limit` is
+    whether the place limits the flows, `adds_up` whether the sum of their rates is the rate of the
+    place while all of them ran, and `is_full` whether a wire was full for a part of the time.
     """
 
     kind: Kind
@@ -179,13 +180,13 @@ class Bottleneck(Document):
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """What the flows wait for, at each of the places."""
+        """The causes of waits at each of the places."""
         detail = None if self.kind == "wire" else self.detail
         return tuple(Cause(self.kind, where, self.direction, detail) for where in self.where)
 
     @property
     def sentence(self) -> str:
-        """The limit, what its flows do, and what they would do with each step."""
+        """The limit, the rates of its flows, and their rates with each step, in words."""
         flows = len(self.flows)
         total = f"{_gigabytes(self.rates.total)} GB/s"
         if self.error_bar is not None:
@@ -211,7 +212,7 @@ class Bottleneck(Document):
         return markup.page(self.html())
 
     def html(self) -> str:
-        """The bottleneck in words, and a table of what was changed, as a part of a page."""
+        """The bottleneck in words, and a table of the changes, as a part of a page."""
         rows = list(said(self))
         columns = ("what if", "all_bytes_per_second", "GB/s each", "then")
         kept = [markup.line(f"no gain: {reason}", "less") for reason in self.not_lifted]
@@ -219,7 +220,7 @@ class Bottleneck(Document):
         return "".join((markup.title(self.sentence), table, *kept))
 
     def then(self, what_if: WhatIf) -> str:
-        """What limits the flows after some changes, in words."""
+        """The limit of the flows after some changes, in words."""
         found = what_if.next
         if self.alone is not None and self.is_as_alone(what_if):
             found = self.alone.next
@@ -242,7 +243,7 @@ class Bottleneck(Document):
         return "; ".join(islice(states, 2 if what_if is self.alone else 1))
 
     def is_as_alone(self, what_if: WhatIf) -> bool:
-        """Whether flows that are slower than alone wait here, but no longer for each other."""
+        """Whether slower flows are as fast as alone after changes, but still limited here."""
         if self.alone is None or not self.alone.next or what_if is self.alone:
             return False
         alone = self.alone.rates.most
@@ -257,7 +258,7 @@ class Bottleneck(Document):
 
     @property
     def state(self) -> str:
-        """What is the matter there, in words."""
+        """The state of the place that limits the flows, in words."""
         is_one = len(self.where) == 1
         if self.reason is not None:
             return self.reason
@@ -286,10 +287,10 @@ class Bottleneck(Document):
 
 
 def said(one: Bottleneck, most: int = _MOST_KEYS) -> Iterator[tuple[str, float | None, str, str]]:
-    """The rows of a table of what was changed, each with this number of keys at most.
+    """The rows of a table of changes, each with at most this number of keys.
 
-    Each has the changes, the rate of all flows (of flows alone there is none), the rate of each,
-    and what is the limit then. A row that begins with "and" keeps the changes of the rows above.
+    Each row has the changes, the rate of all flows (none for flows that ran alone), the rate of
+    each flow, and the next limit. A row that begins with "and" keeps the changes of the rows above.
     """
     yield "as it is", one.rates.total, one.rates.each, one.state
     before: tuple[Change, ...] = ()
@@ -320,12 +321,12 @@ def _keys(changes: Sequence[Change], most: int) -> str:
 
 
 def without_numbers(words: str) -> str:
-    """Words that are the same for flows and places that are alike."""
+    """Replaces numbers in words, so that the words of alike flows and places are equal."""
     return _NUMBER.sub("#", words)
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names in words, the first few of many."""
+    """Names in words; of many names only the first few."""
     shown = list(names[:_MOST_NAMES])
     if more := len(names) - len(shown):
         shown.append(f"{more} more")
@@ -333,7 +334,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def next_limits(limits: Iterable[Cause | None]) -> tuple[Cause, ...]:
-    """The places that limit some flows, that of most flows first."""
+    """The places that limit some flows, the place of most flows first."""
     counted = Counter(limit.place for limit in limits if limit is not None)
     return tuple(place for place, _ in counted.most_common())
 
@@ -347,14 +348,14 @@ def _gigabytes(rate: float) -> str:
 
 
 def _names(causes: Sequence[Cause]) -> str:
-    """The places of some causes, each as it can be searched for in the tables of a run."""
+    """The names of the places of causes, in the form of the tables of a run."""
     return joined(
         [f"`{one.where} {one.direction}`" if one.direction else f"`{one.where}`" for one in causes]
     )
 
 
 def _noun(causes: Sequence[Cause], amount: Value = None) -> str:
-    """What flows wait for at some places that are alike."""
+    """The resource for which flows wait at places that are alike, in words."""
     kind, detail = causes[0].kind, causes[0].detail
     names = _names(causes)
     much = "" if amount is None else f" ({amount})"
@@ -374,7 +375,7 @@ def _noun(causes: Sequence[Cause], amount: Value = None) -> str:
 
 
 def _sockets(causes: Sequence[Cause]) -> str:
-    """The direction of the connection of two sockets, in words."""
+    """The direction of the connection between two sockets, in words."""
     if len(causes) > 1:
         return ""
     first, _, second = causes[0].where.rpartition(".")[2].partition("-")
@@ -383,7 +384,7 @@ def _sockets(causes: Sequence[Cause]) -> str:
 
 
 def _state(causes: Sequence[Cause], amount: Value = None, *, is_full: bool = True) -> str:
-    """What is the matter at some places that are alike."""
+    """The state of some places that are alike, in words."""
     kind, detail = causes[0].kind, causes[0].detail
     names = _names(causes)
     one = len(causes) == 1
@@ -405,7 +406,7 @@ def _state(causes: Sequence[Cause], amount: Value = None, *, is_full: bool = Tru
 
 
 def _still(state: str) -> str:
-    """A state that a change has not ended."""
+    """The words for a state that has not changed."""
     said = re.sub(r" (has|have|keeps?) ", r" still \1 ", state, count=1)
     return said if said != state else re.sub(r" (is|are) ", r" \1 still ", state, count=1)
 
@@ -415,7 +416,7 @@ def _is_of_errors(change: Change) -> bool:
 
 
 def _way(changes: Sequence[Change], before: Sequence[Change], causes: Sequence[Cause]) -> str:
-    """The changes of a step as the beginning of a sentence."""
+    """The changes of a step, in words for the beginning of a sentence."""
     new = [one for one in changes if one not in before] or list(changes)
     if all(map(_is_of_errors, new)):
         return "Without bit errors"
@@ -437,7 +438,7 @@ def _way(changes: Sequence[Change], before: Sequence[Change], causes: Sequence[C
 
 
 def _speeds(changes: Sequence[Change]) -> tuple[list[str], str] | None:
-    """The links of changes that change nothing but one speed and width of these links."""
+    """The links and their speed, if all changes set the same generation and width of links."""
     found: dict[str, dict[str, Value]] = {}
     for one in changes:
         *place, key = split_path(one.key)

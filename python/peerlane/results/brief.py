@@ -1,4 +1,4 @@
-"""The text of a result at a prompt of Python: one line, however much is in it."""
+"""The short text of a result in a Python prompt: one line, for results of any size."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import fields
 from typing import Any
 
 LONGEST = 100
-"""Characters of the line, and of each text in it."""
+"""The most characters of the line, and of each text in it."""
 
 
 class Brief:
-    """A dataclass whose `repr` is a line of its first fields, of which lists are counted."""
+    """A dataclass whose `repr` is a line of its first fields, with the lengths of its lists."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Brief:
 
 
 def brief(row: Any) -> str:  # noqa: ANN401 - any dataclass
-    """A dataclass in a line."""
+    """The line for a dataclass."""
     line = f"{type(row).__name__}("
     values = {field.name: _short(getattr(row, field.name)) for field in fields(row)}
     shown = [f"{name}={value}" for name, value in values.items() if value is not None]
@@ -37,7 +37,7 @@ def brief(row: Any) -> str:  # noqa: ANN401 - any dataclass
 
 
 def _short(value: object) -> str | None:
-    """A value in a few characters; nothing for one that says nothing so."""
+    """A value in a few characters; `None` for a value without a short form."""
     match value:
         case float():
             return f"{value:.6g}"

@@ -1,4 +1,4 @@
-"""An ordered collection of results that becomes a pandas frame when asked."""
+"""An ordered collection of results that can be converted to a pandas frame."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ else:
 
 
 MOST_KEYS = 6
-"""Keys of rows that the `repr` of a collection has."""
+"""The most keys of rows in the `repr` of a collection."""
 
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Annotates a collection in a document: `keys` are the fields by which its rows are found."""
+    """Annotates a collection in a document: `keys` are the fields by which a row is found."""
 
     keys: tuple[str, ...]
 
@@ -41,10 +41,10 @@ class By:
 
 
 class Collection(Sequence[Row], Generic[Row]):
-    """Rows in the order the simulator reports them, found by position or by their `key` fields.
+    """Rows in the order of the simulator, which are found by position or by their `key` fields.
 
-    Where the key has several fields, such as the name and the direction of a link, a row is found
-    by all of them, `links["h0-s0", "up"]`, or by the first ones where only one row has these.
+    If the key has several fields, such as the name and the direction of a link, a row is found by
+    all fields, `links["h0-s0", "up"]`, or by the first fields if only one row has these values.
     """
 
     def __init__(self, rows: Iterable[Row] = (), *, key: str | tuple[str, ...] = "id") -> None:
@@ -59,7 +59,7 @@ class Collection(Sequence[Row], Generic[Row]):
     def __getitem__(
         self, which: int | str | tuple[str | int, ...] | slice
     ) -> Row | Collection[Row]:
-        """A row, or, of a slice, a collection.
+        """A row, or, for a slice, a collection.
 
         Raises:
             IndexError: There is no row at this position.
@@ -78,7 +78,7 @@ class Collection(Sequence[Row], Generic[Row]):
         raise KeyError(f"{which!r}; there are {offered or 'none'}")
 
     def _rows_by_key(self) -> dict[tuple[object, ...], list[Row]]:
-        """The rows that have each key, also each beginning of a key."""
+        """The rows that have each key, or each beginning of a key with several fields."""
         if self._by_key is None:
             found: dict[tuple[object, ...], list[Row]] = {}
             for row in self._rows:
@@ -89,7 +89,7 @@ class Collection(Sequence[Row], Generic[Row]):
         return self._by_key
 
     def _written(self, row: Row) -> str:
-        """The key of a row, as it is written in brackets."""
+        """The key of a row, in the form between brackets."""
         values = [getattr(row, field) for field in self._key]
         return str(values[0]) if len(values) == 1 else f"[{', '.join(map(repr, values))}]"
 
@@ -121,7 +121,7 @@ class Collection(Sequence[Row], Generic[Row]):
         return page(table_of(self._rows))
 
     def to_pandas(self) -> DataFrame:
-        """One line for each row; columns have the names of the JSON, such as `from` and `to`.
+        """A pandas frame with one line for each row; columns have the names of the JSON.
 
         The names of nested fields are joined with an underscore; collections in a row are left out.
 

@@ -1,4 +1,4 @@
-"""The JSON of the simulator, read into dataclasses and written from them."""
+"""Reads the JSON of the simulator into dataclasses, and writes dataclasses as JSON."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 def renamed(**names: str) -> ConfigDict:
-    """The configuration of a dataclass whose `names` have other keys in the JSON."""
+    """The configuration of a dataclass whose fields in `names` have other keys in the JSON."""
     return {"extra": "forbid", "alias_generator": lambda name: names.get(name, name)}
 
 
 def keys_of(kind: type) -> Callable[[str], str]:
-    """The function from the fields of a dataclass to their keys in the JSON."""
+    """A function from the names of a dataclass's fields to their keys in the JSON."""
     found: Callable[[str], str] = getattr(kind, "__pydantic_config__", {}).get(
         "alias_generator", str
     )
@@ -29,7 +29,7 @@ def keys_of(kind: type) -> Callable[[str], str]:
 
 
 class Document(Brief):
-    """A dataclass with a place in the JSON of the simulator; unknown keys are refused there."""
+    """A dataclass that can be a part of the JSON of the simulator; unknown keys are refused."""
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = {"extra": "forbid"}
@@ -58,9 +58,9 @@ def decode_strictly(kind: type[T], text: str) -> T:
 
 
 def check(kind: type, text: str, *, is_of_other_version: bool) -> None:
-    """Checks a document as `decode_strictly` does.
+    """Checks a document with the rules of `decode_strictly`.
 
-    In a document of another version of Peerlane fields may be missing, or be unknown.
+    In a document of another version of Peerlane, fields may be missing or unknown.
 
     Raises:
         ValueError: The text does not have the form.
@@ -77,7 +77,7 @@ def check(kind: type, text: str, *, is_of_other_version: bool) -> None:
 
 
 def _told(errors: Sequence[ErrorDetails]) -> str:
-    """The first of some errors in words, and the number of others."""
+    """The first of some errors in words, and the number of other errors."""
     first, *others = errors
     place = ".".join(map(str, first["loc"]))
     said = first["msg"].removeprefix("Value error, ")
@@ -87,10 +87,10 @@ def _told(errors: Sequence[ErrorDetails]) -> str:
 
 
 STRICT = {"strict": True}
-"""The context in which texts inside a document are checked, too, such as histograms."""
+"""The context in which texts inside a document, such as histograms, are also checked."""
 
 _OF_VERSIONS = ("missing", "extra_forbidden", "unexpected_keyword_argument")
-"""Kinds of errors by which the documents of two versions differ."""
+"""The kinds of errors that documents of other versions may have."""
 
 
 def encode(document: object) -> dict[str, Any]:

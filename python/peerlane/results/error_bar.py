@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 STILL = 0.002
-"""Share of a number by which a default may move it and count as moving nothing."""
+"""The share of a number up to which a change by a default counts as no change."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovedDefault(Document):
-    """A default that moves a number: one end of its range, and what the number then is."""
+    """A default that moves a number: an end of the default's range, and the number with it."""
 
     name: str
     value: str
@@ -45,8 +45,8 @@ class ErrorBar(Document):
     def of(cls, value: float, moved: Iterable[MovedDefault]) -> ErrorBar:
         """The error bar of a number from the moves of defaults.
 
-        The strongest move of each default up and down is added in quadrature, above and below
-        apart, as errors that do not depend on each other.
+        For each default, the largest changes of the number upwards and downwards are added in
+        quadrature, separately for both directions, as independent errors.
         """
         up: dict[str, float] = {}
         down: dict[str, float] = {}
@@ -62,7 +62,7 @@ class ErrorBar(Document):
         """The range, and the default on which it depends most, in words.
 
         Args:
-            text: The number in words, without its unit.
+            text: A function from a number to its text without the unit.
         """
         if not self.causes:
             return f"no default of ours moves it by {100 * STILL:.1g} %"
@@ -74,11 +74,11 @@ class ErrorBars(Document):
     """The error bars of a scenario's rates and latencies.
 
     Attributes:
-        name: The scenario.
-        bars: The bars, by the paths of the numbers.
+        name: The name of the scenario.
+        bars: The error bars, by the paths of the numbers.
         moved: The defaults that were moved, by name, and the ends of their ranges.
-        refused: The ends that the scenario refuses or cannot run with, and why.
-        runs: The number of runs that it took.
+        refused: The ends that the scenario refuses or with which it cannot run, and the reasons.
+        runs: The number of runs.
     """
 
     name: str
@@ -88,7 +88,7 @@ class ErrorBars(Document):
     runs: int
 
     def of_flows(self, ids: Iterable[str]) -> ErrorBar | None:
-        """The error bar of the rate of some flows together; none if no flow has a rate."""
+        """The error bar of the total rate of some flows; `None` if no flow has a rate."""
         paths = (join_path(("flows", flow, "bytes_per_second")) for flow in ids)
         bars = [self.bars[path] for path in paths if path in self.bars]
         if not bars:

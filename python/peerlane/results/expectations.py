@@ -15,7 +15,8 @@ class Expectation(Document):
     """A number of the result that a scenario expects within bounds: an entry of `[[expect]]`.
 
     `metric` is the path of the number in the JSON. The bounds and the measured `value` are in the
-    unit of the metric, such as nanoseconds; `value` is `None` if the run has not measured it.
+    unit of the metric, such as nanoseconds; `value` is `None` if the run has not measured the
+    number.
     """
 
     id: str
@@ -39,7 +40,7 @@ class Expectation(Document):
         return markup.said(self.metric, value) or "-"
 
     def failure(self) -> str | None:
-        """Why the expectation is not met; `None` if it is."""
+        """The reason why the expectation is not met; `None` if it is met."""
         if self.met:
             return None
         if self.value is None:

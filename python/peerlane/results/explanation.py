@@ -1,4 +1,4 @@
-"""Why flows are as fast as they are: bottlenecks, and what each flow waited for."""
+"""Explanations of the rates of flows: bottlenecks, and what each flow waited for."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
     from peerlane.results.error_bar import ErrorBars
 
 _MOST_NAMES = 3
-"""Other workloads that a sentence names in their order."""
+"""The most other workloads that a sentence names."""
 
 
 _LOST = 0.05
-"""Share of the time from which on a link that is down, or trains again, is worth a word."""
+"""The share of the time above which a link that is down or trains again is mentioned."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowExplanation(Document):
-    """Why one flow is as fast as it is.
+    """The explanation of the rate of one flow.
 
-    `shares` divide its time, from its start to its last request, by what it waited for, the longest
-    first; they add up to 1. `limit` is what limits its rate; `None` if the flow was too short to
-    be seen, or stopped long before its end, as `silence` says then.
+    `shares` divide the time of the flow, from its start to its last request, by what it waited for,
+    the longest wait first; they add up to 1. `limit` is the limit of the rate; it is `None` if the
+    flow was too short to be observed, or stopped long before its end, which `silence` then states.
     """
 
     id: str
@@ -50,12 +50,12 @@ class FlowExplanation(Document):
     def limit_share(self) -> float:
         """The share of the time that the flow waited for its limit.
 
-        Where packets of others are the limit, packets of all others there count.
+        If packets of other workloads are the limit, packets of all other workloads there count.
         """
         return sum(share.share for share in self._of_limit())
 
     def share_at(self, place: Cause) -> float:
-        """The share of the time that the flow waited at a place, for whatever packets."""
+        """The share of the time that the flow waited at a place, for its own or other packets."""
         return sum(share.share for share in self.shares if share.cause.place == place)
 
     @property
@@ -81,7 +81,7 @@ class FlowExplanation(Document):
         return share, told(limit)
 
     def _of_limit(self) -> list[Share]:
-        """The shares of what limits the flow."""
+        """The shares of the time of the flow's limit."""
         if self.limit is None or self.limit.kind != "arbitration":
             return [share for share in self.shares if share.cause == self.limit]
         place = self.limit.where, self.limit.direction
@@ -91,11 +91,10 @@ class FlowExplanation(Document):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Document):
-    """Why the flows of one run are as fast as they are; `str` has it in words.
+    """The explanation of the rates of the flows of one run; `str` has it in words.
 
-    `bottlenecks` are the places where flows wait, the one first whose limit is worth the most to
-    lift. `failures` are the reasons why this run failed, if it did, and its waits may be due to
-    that.
+    `bottlenecks` are the places where flows wait; the place where lifting the limit gains most is
+    first. If this run failed, `failures` has the reasons, which may also have caused the waits.
     """
 
     name: str
@@ -106,7 +105,7 @@ class Explanation(Document):
 
     @property
     def sentence(self) -> str:
-        """The limit of the whole fabric, and what would lift it, in one line."""
+        """The limit of the whole fabric, and the changes that would lift it, in one line."""
         if self.bottlenecks:
             return self.bottlenecks[0].sentence
         if silent := [one.silence for one in self.flows if one.silence is not None]:
@@ -136,15 +135,16 @@ class Explanation(Document):
 def bottlenecks(
     flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, str]], slow: Iterable[str] = ()
 ) -> list[Bottleneck]:
-    """The places that limit some flows, the one first whose flows could gain the most there.
+    """The places that limit some flows; the place where flows could gain most is first.
 
-    Places that are alike but for numbers are one. The wire of a device's own link comes last: a
-    device cannot do more. Slow links of devices, which may have these on purpose, count half.
+    Places whose names differ only in numbers are one bottleneck. The wire of a device's own link
+    comes last, because a device cannot be faster. The gain at slow links of devices, which may be
+    slow on purpose, counts half.
 
     Args:
         flows: The flows.
         ends: The two ends of each flow, by its id.
-        slow: Links of devices that are slower than they need be.
+        slow: The links of devices that are slower than necessary.
     """
     slow = set(slow)
     found = places(((one.limit.place, one) for one in flows if one.limit is not None), slow)
@@ -159,10 +159,10 @@ def bottlenecks(
 
 
 def _promise(one: Bottleneck) -> float:
-    """What flows could gain at a place, in bytes a second, by an estimate.
+    """An estimate of what flows could gain at a place, in bytes a second.
 
-    A flow that waits for tags or buffers moves nothing in that time. Nothing is more than twice as
-    fast after a change.
+    A flow that waits for tags or buffers moves no data in this time. The estimate is that a change
+    makes flows at most twice as fast.
     """
     if one.kind in {"tags", "outstanding", "credit", "replay-buffer"}:
         return one.rates.total * min(one.share / max(1.0 - one.share, 0.01), 1.0)
@@ -172,7 +172,7 @@ def _promise(one: Bottleneck) -> float:
 def places(
     waiting: Iterable[tuple[Cause, FlowExplanation]], slow: Container[str] = ()
 ) -> list[Bottleneck]:
-    """The places at which flows wait; places that are alike, and just as slow, are one."""
+    """The places where flows wait; places that are alike, and equally slow, are one bottleneck."""
     groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
     for place, flow in waiting:
         form = (place.kind, without_numbers(place.where), place.direction, place.detail)
@@ -181,7 +181,7 @@ def places(
 
 
 def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
-    """The bottleneck of flows that wait at places that are alike."""
+    """The bottleneck of flows that wait at places which are alike."""
     waiting = [(place, flow) for place, flows in places.items() for flow in flows]
     first, _ = waiting[0]
     lost = (
@@ -202,9 +202,10 @@ def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
 
 
 def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Iterable[str]) -> bool:
-    """Whether flows do what their device can, or what they should.
+    """Whether flows are as fast as their device permits, or as fast as they should be.
 
-    Their device has the whole wire of its own link, or its own flash, or they keep an interval.
+    The limit is then the whole wire of the device's own link, the device's flash, or the interval
+    of the flow.
     """
     if one.detail in {OF_FLOW, "the flash"}:
         return True
@@ -230,7 +231,7 @@ def _lines(flow: FlowExplanation) -> list[str]:
 
 
 def _marked_up(flow: FlowExplanation) -> str:
-    """A flow's limit in words, and what it waited for."""
+    """A flow's limit in words, and a table of what the flow waited for."""
     rows = [
         "<tr>"
         f'<td class="number">{percent(share.share)}</td><td>{markup.bar(share.share)}</td>'

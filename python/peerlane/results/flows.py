@@ -1,4 +1,4 @@
-"""The results of flows and of the links that they take."""
+"""The results of flows, and of the links that they cross."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from peerlane.results.latency import Latency
 from peerlane.results.workload import Column, MovedData, counts
 
 _BURST = 0.1
-"""Part of a call in which its data came, below which the rate says nothing of the call."""
+"""The part of a call's time in which all data arrived, below which the rate does not describe the
+call."""
 
 
 def _uncertainty(flow: FlowResult | DirectionResult) -> float | None:
@@ -24,7 +25,7 @@ def _uncertainty(flow: FlowResult | DirectionResult) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class DirectionResult(Document):
-    """The writes or the reads of a flow with direction `both`; fields are as in a flow."""
+    """The writes or the reads of a flow with direction `both`; the fields are as for a flow."""
 
     direction: str
     bytes: int
@@ -51,39 +52,39 @@ class DirectionResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class FlowResult(MovedData):
-    """One flow of the scenario, as measured by the clock that it names.
+    """One flow of the scenario, measured by the clock that the flow names.
 
     `bytes_per_second` is `bytes` over the time in `under_way_ns`. Of a flow with `size` or `count`
     this is the time between `first_byte_ns` and `last_byte_ns`, and of a flow with `duration` the
-    time from its start to the end of the duration, or to `last_byte_ns` if that is later.
-    `silent_from_ns` is the last arrival of a flow with `duration` for whose last tenth, or more,
-    nothing arrived. `sockets` has the sockets whose memory the flow goes to, if its target is a
-    host with several; without a key `socket`, a flow goes to the memory of socket 0 first.
+    time from its start to the end of the duration, or to `last_byte_ns` if this is later.
+    `silent_from_ns` is the last arrival of a flow with `duration`, if nothing arrived in the last
+    tenth of the duration or longer. `sockets` has the sockets whose memory the flow uses, if its
+    target is a host with several sockets; without a key `socket`, a flow uses the memory of socket
+    0 first.
 
     In a run that goes on until its flows are measured (`steady = true` in `[measure]`),
     `bytes_per_second` is the mean rate after the warm-up, in the time in `under_way_ns`, and
-    `half_width_bytes_per_second` half of its 95 % confidence interval. If no steady state was
-    found, the rate is that of the whole time, without an interval.
+    `half_width_bytes_per_second` is half of its 95 % confidence interval. If no steady state was
+    found, the rate is the rate of the whole time, without an interval.
 
     `first_byte_ns` and `last_byte_ns` are the readings of `clock`: first bit of the flow on the
     wire and last byte at its destination (`arrival`), first bit and last bit of its requests on the
     wire (`sender`), or the system call and its return (`application`: `called_ns` and
-    `returned_ns`, where a driver moves the flow). Direction `both` counts writes and reads
-    together, and `directions` has each of them; it is empty for other flows.
-    `steady_bytes_per_second` is the rate within the scenario's `[measure]`, and `None` when the
-    flow was not under way all that time. Times count from the beginning of the run, link
-    initialisation included.
+    `returned_ns`, if a driver moves the flow). Direction `both` counts writes and reads together,
+    and `directions` has each of them; it is empty for other flows. `steady_bytes_per_second` is the
+    rate within the scenario's `[measure]`, and `None` if the flow was not active during all of this
+    time. Times count from the beginning of the run, link initialisation included.
 
     `completed` means that every request arrived or ended with an error, `intact` that every byte
-    arrived, exactly once, as it was sent. `missing` has all ranges of the flow's region that were
-    lost with an error, as offset and length: with what has arrived, they are the whole of a
-    completed flow. `compared` is false when the flow reads bytes that another flow uses, too, which
-    may be bytes of either, or registers, or bytes that nobody has written; then `intact` says
-    nothing of what was read, but that it arrived. `overtaken` counts the bytes that were not there
-    yet when the system call returned, because its interrupt was of another traffic class, and
-    `restarts` how often the driver has begun again after a reset of its device. A value that was
-    never observed is `None`: the times of a flow that was not sent, the rate of a flow whose bytes
-    did not arrive, the system call of a flow without a driver.
+    arrived exactly once and unchanged. `missing` has all ranges of the flow's region that were lost
+    with an error, as offset and length: together with the arrived ranges, they are the whole region
+    of a completed flow. `compared` is false if the flow reads registers, or bytes that another flow
+    also uses, or bytes that were never written; then `intact` only means that the bytes that were
+    read have arrived. `overtaken` counts the bytes that had not arrived when the system call
+    returned, because its interrupt was of another traffic class, and `restarts` counts the times
+    that the driver began again after a reset of its device. A value that was never observed is
+    `None`: the times of a flow that was not sent, the rate of a flow whose bytes did not arrive,
+    the system call of a flow without a driver.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")
@@ -119,7 +120,7 @@ class FlowResult(MovedData):
     DONE = "bytes"
 
     def state(self, *, lost: bool) -> str:
-        """The state of the bytes; if packets were lost, some did not arrive."""
+        """The state of the bytes in a word; `lost` says that packets were lost."""
         if self.intact and not self.compared:
             return "not compared"
         return MovedData.state(self, lost=lost or bool(self.missing))
@@ -130,7 +131,7 @@ class FlowResult(MovedData):
         return _uncertainty(self)
 
     def doubt(self, length: str) -> str | None:
-        """Why the rate in the steady state is not known well after `length`."""
+        """The reason why the rate in the steady state is not known well after `length`."""
         if self.silence:
             return None
         if self.bytes_per_second is None:
@@ -139,12 +140,12 @@ class FlowResult(MovedData):
 
     @property
     def place(self) -> str:
-        """The target, with the sockets whose memory is meant where the host has several."""
+        """The target, with the sockets of its memory if the host has several sockets."""
         return f"{self.target}, {named_sockets(self.sockets)}" if self.sockets else self.target
 
     @property
     def silence(self) -> str | None:
-        """The sentence about a flow with a duration that stopped long before its end."""
+        """The sentence about a flow with a duration that stopped long before its end, or `None`."""
         if self.silent_from_ns is None:
             return None
         if self.under_way_ns is None:
@@ -155,7 +156,7 @@ class FlowResult(MovedData):
 
     @property
     def burst(self) -> str | None:
-        """The sentence about a flow whose data came in a small part of the call that moved it."""
+        """The sentence about a flow whose data arrived in a small part of its call, or `None`."""
         if self.call_ns is None or self.clock == "application":
             return None
         if self.first_byte_ns is None or self.last_byte_ns is None:
@@ -178,11 +179,11 @@ class FlowResult(MovedData):
 
 @dataclass(frozen=True, slots=True)
 class ChannelResult(Document):
-    """What one direction of a link sent by one virtual channel, in the result's `measured_ns`.
+    """The traffic of one virtual channel in one direction of a link, in the result's `measured_ns`.
 
-    `waited_ns` is the time from when each TLP could have left to when it left, of all TLPs
-    together. `credit_stall_ns` is the time from when the channel was found without credit for any
-    of its TLPs to its next TLP.
+    `waited_ns` is the sum, over all TLPs, of the time from when a TLP could have left to when it
+    left. `credit_stall_ns` is the time from when the channel had no credit for any of its TLPs to
+    its next TLP.
     """
 
     vc: int
@@ -197,21 +198,21 @@ class ChannelResult(Document):
 class LinkResult(Document):
     """One direction of one link, `down` from the root or `up`, in the result's `measured_ns`.
 
-    `under_way_ns` is the time of the interval in which a workload that crosses the link was under
-    way, `utilisation` the share of that time in which anything was on the wire, and `full` the
-    share of it in slots in which the wire was busy for 95 % of the time or more.
+    `under_way_ns` is the time in the interval in which a workload that crosses the link was active.
+    `utilisation` is the share of `under_way_ns` in which anything was on the wire, and `full` the
+    share of `under_way_ns` in slots in which the wire was busy for 95 % of the time or more.
     `together_bytes_per_second` is the payload per second in the time in which all workloads that
-    cross the link were under way; `None` if there was none, or less than a slot. Where no workload
-    crosses the link, `under_way_ns` is 0, and `utilisation` that of the whole interval.
+    cross the link were active; `None` if this time is less than a slot. If no workload crosses the
+    link, `under_way_ns` is 0, and `utilisation` is the share of the whole interval.
 
-    All bytes of a packet count where its transmission begins. `tlps` counts the TLPs sent for the
-    first time. `overhead_bytes` counts headers, framing, link CRC, and packets sent again. Of these
-    bytes, `framing_bytes` are framing, sequence numbers and link CRC (none between sockets), and
-    `replayed_bytes` are packets sent again, or nullified by a cut-through switch; the rest are
-    headers. `replays` counts the TLPs sent again. `credit_stall_ns` is the time in which a packet
-    waited for credit alone, `l0s_ns` the time in which the transmitter was in L0s, `l1_ns` the time
-    in which the link was in L1, and `l1_entries` how often it went there. `channels` has the
-    virtual channels by VC ID where the port has the Virtual Channel capability.
+    All bytes of a packet count at the time when its transmission begins. `tlps` counts the TLPs
+    sent for the first time. `overhead_bytes` counts headers, framing, link CRC, and packets sent
+    again. Of these bytes, `framing_bytes` are framing, sequence numbers and link CRC (none between
+    sockets), and `replayed_bytes` are packets sent again, or nullified by a cut-through switch; the
+    rest are headers. `replays` counts the TLPs sent again. `credit_stall_ns` is the time in which a
+    packet waited only for credit, `l0s_ns` the time in which the transmitter was in L0s, `l1_ns`
+    the time in which the link was in L1, and `l1_entries` the number of its entries into L1.
+    `channels` has the virtual channels by VC ID, if the port has the Virtual Channel capability.
     """
 
     id: str

@@ -15,7 +15,7 @@ class Form:
 
     command: str
     where: str
-    """The module of the dataclass, and its name: it is loaded with the first document."""
+    """The module and the name of the dataclass, which is loaded with the first document."""
     option: str = "--json"
     """The option of the command that writes the document."""
 
@@ -51,7 +51,7 @@ _HEAD = (
     ("scenario_digest", str | None, None),
     ("command", tuple[str, ...] | None, None),
 )
-"""The first fields of every document, as `peerlane.cli.head` makes them."""
+"""The first fields of every document, which `peerlane.cli.head` creates."""
 
 
 @cache

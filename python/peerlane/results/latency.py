@@ -1,4 +1,4 @@
-"""Latencies: quantiles, and the histogram that they are of."""
+"""Latencies: quantiles, and the histogram from which they are calculated."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Latencies of a histogram that it does not tell apart.
+    """Latencies that a histogram does not distinguish.
 
-    They are from `low_ns` to `high_ns`, both included, which are less than one part in a thousand
-    apart.
+    The latencies are from `low_ns` to `high_ns`, inclusive, which differ by less than one part in a
+    thousand.
     """
 
     low_ns: float
@@ -27,7 +27,7 @@ class Bucket:
 
 
 class _Whole:
-    """Annotates the text of a histogram, which is decoded where a file is checked."""
+    """Annotates the text of a histogram, which is decoded when a file is checked."""
 
     @staticmethod
     def __get_pydantic_core_schema__(source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -51,7 +51,7 @@ class Latency(Document):
     A latency begins when a request is made, so it includes the wait for the wire, and ends with the
     last byte: at the target for writes, at the requester for reads and round trips. `p999` is the
     99.9th percentile. `histogram_ps` has all latencies, in picoseconds with three digits: the
-    compressed V2 encoding of HdrHistogram, as base64, which the tools of HdrHistogram read, too.
+    compressed V2 encoding of HdrHistogram, as base64, which the tools of HdrHistogram can read.
     `min`, `max` and `mean` are exact.
     """
 

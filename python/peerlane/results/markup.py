@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MOST_ROWS = 60
-"""Further rows of a table are counted."""
+"""The most rows of a table; of the others only the number is shown."""
 
 _CSS = (files("peerlane.results") / "markup.css").read_text(encoding="utf-8")
 _STYLE = f"<style>{_CSS}</style>".replace("\n", "")
@@ -27,39 +27,39 @@ NOTEBOOK = (
     "--line:var(--jp-content-font-color3,var(--vscode-editorLineNumber-foreground));"
     "--accent:var(--jp-brand-color1,var(--vscode-textLink-foreground))"
 )
-"""The colours of a drawing, of the themes of Jupyter and of Visual Studio Code."""
+"""The colours of drawings, from the themes of Jupyter and of Visual Studio Code."""
 
 _MEASURES = ("bytes_per_second", "ns", "bytes")
-"""The ends of the names of fields that say the unit."""
+"""The ends of field names that name the unit."""
 _SHARES = frozenset({"utilisation", "full"})
 _UNITS = (
     (("bytes_per_second",), RATES),
     (("_ns",), TIMES),
     (("bytes", "size", "max_payload", "max_read_request", "aperture"), SIZES),
 )
-"""The units of values whose columns end so."""
+"""The units of values, by the ends of the names of their columns."""
 _OF_LATENCY = ("p50", "p99")
 _OF_TIMES = frozenset({"min", "p50", "p90", "p99", "p999", "max", "mean", "0", "1"})
-"""The parts of a latency, or of an interval, which are times, too."""
+"""The parts of a latency or an interval, which are also times."""
 
 
 def escape(text: str) -> str:
-    """A text of a page, without markup, and with escapes for characters that are not printable."""
+    """A text for a page, with markup and characters that are not printable escaped."""
     return html.escape(printable(text))
 
 
 def page(*parts: str) -> str:
-    """Several parts, with the style that they share."""
+    """Several parts, together with their common style."""
     return f'<div class="peerlane">{_STYLE}{"".join(parts)}</div>'
 
 
 def line(text: str, kind: str = "") -> str:
-    """A line of text; its kind is "less" or "wrong", or nothing."""
+    """A line of text; its kind is "less" or "wrong", or empty."""
     return f'<div class="{kind}">{escape(text)}</div>' if kind else f"<div>{escape(text)}</div>"
 
 
 def title(text: str) -> str:
-    """What follows is of this."""
+    """The title of the parts that follow."""
     return f'<div class="of"><b>{escape(text)}</b></div>'
 
 
@@ -88,7 +88,7 @@ def table_of(rows: Iterable[Any], without: frozenset[str] = frozenset()) -> str:
 
     Args:
         rows: Dataclasses of one kind.
-        without: Fields that are left out.
+        without: The fields that are left out.
     """
     found = [_flat(row) for row in rows]
     columns = list(
@@ -98,12 +98,12 @@ def table_of(rows: Iterable[Any], without: frozenset[str] = frozenset()) -> str:
 
 
 def bar(share: float) -> str:
-    """A bar that is as long as a share."""
+    """A bar whose length is a share."""
     return f'<span class="bar" style="width:{8 * min(max(share, 0), 1):.2f}em"></span>'
 
 
 def said(column: str, value: object) -> str:
-    """A value as text, with its unit where the name of its column has one."""
+    """A value as text, with its unit if the name of its column has one."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
@@ -120,7 +120,7 @@ def _measured(column: str, value: float) -> str:
 
 
 def base_unit(column: str) -> str:
-    """The unit in which the values of a column are, by its name; empty for plain numbers."""
+    """The unit of the values of a column, from the column's name; empty for plain numbers."""
     return _units_of(column)[-1][0] if _units_of(column) else ""
 
 
@@ -132,7 +132,7 @@ def _units_of(column: str) -> Units:
 
 
 def _heading(column: str) -> str:
-    """The name of a column without its unit, which its values have; a path stays as it is."""
+    """The name of a column without the unit, which its values have; a path is not changed."""
     if "." in column:
         return column
     for measure in _MEASURES:
@@ -143,7 +143,7 @@ def _heading(column: str) -> str:
 
 
 def _flat(row: object) -> Mapping[str, Any]:
-    """The fields of a row that are one value each, and of its latencies the quantiles."""
+    """The fields of a row that are single values, and the quantiles of its latencies."""
     flat: dict[str, Any] = {}
     if not is_dataclass(row):
         return flat

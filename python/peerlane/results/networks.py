@@ -21,13 +21,13 @@ from peerlane.results.workload import (
 
 @dataclass(frozen=True, slots=True)
 class TrafficResult(MovedData):
-    """One open-loop workload of a network: rates are of payload, for each of its `nodes`.
+    """One open-loop workload of a network; rates are rates of payload, for each of its `nodes`.
 
     `accepted_bytes_per_second` is the payload that arrived within the scenario's `[measure]`, or,
-    without one, while messages were offered or arrived: the mean over the nodes.
-    `node_bytes_per_second` is the least and the most of one node. `fairness` is Jain's index over
-    the nodes: 1 if all nodes have the same rate, 1 / `nodes` if one node has it all. The latency
-    counts from the time at which a message was due, so it includes the wait at a full source. A
+    without `[measure]`, while messages were offered or arrived: the mean over the nodes.
+    `node_bytes_per_second` has the least and the most of one node. `fairness` is Jain's index over
+    the nodes: 1 if all nodes have the same rate, 1 / `nodes` if one node has all traffic. The
+    latency counts from the time when a message was due, so it includes the wait at a full source. A
     value that was never observed is `None`. `completed` and `intact` are as for a flow. `steady` is
     the rate of all nodes together in a run that measures steady states.
     """
@@ -68,7 +68,7 @@ class CollectiveResult(WorkloadResult):
 
     `size` is the size of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
     is the time from the beginning until the last node was done; `moved_bytes` counts the bytes that
-    went from node to node. `correct` means that every node ends with the right bytes.
+    nodes sent to other nodes. `correct` means that every node ends with the right bytes.
     """
 
     id: str
@@ -109,7 +109,7 @@ class CollectiveResult(WorkloadResult):
         return "correct" if self.correct else "differs" if self.completed else "incomplete"
 
     def failure(self) -> str | None:
-        """Why the collective failed; `None` if it succeeded."""
+        """The reason why the collective failed; `None` if it succeeded."""
         if self.correct:
             return None
         return "is not correct" if self.completed else "did not complete"
@@ -119,12 +119,12 @@ class CollectiveResult(WorkloadResult):
 class FibreResult(Document):
     """One direction of one fibre, `from` (`source`) to `to` (`target`), in `measured_ns`.
 
-    `utilisation` is the share of the interval in which frames or control blocks were on it.
+    `utilisation` is the share of the interval in which frames or control blocks were on the fibre.
     `overhead_bytes` counts the rest of the cycles of frames: envelopes, TLP headers, separator
     blocks, gaps, and frames sent again; of these bytes, `replayed_bytes` are frames sent again, and
-    `replays` counts these. `control_bytes` counts credits, acknowledgements and pauses in cycles of
-    their own. `credit_stall_ns` is the time in which a packet waited for space at the far end
-    alone.
+    `replays` is the number of these frames. `control_bytes` counts the bytes of cycles with
+    credits, acknowledgements and pauses. `credit_stall_ns` is the time in which a packet waited
+    only for space at the receiver.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")

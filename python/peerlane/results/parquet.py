@@ -1,7 +1,7 @@
-"""A result as Parquet: a table for each list of the JSON, with its names and its units.
+"""A result as Parquet: a table for each list of the JSON, with the names and units of the JSON.
 
-Nested fields are joined with an underscore, as `to_pandas` does it. A list within the rows of a
-table, such as the directions of flows, is a table of its own, which has the names of the row.
+The names of nested fields are joined with an underscore, as in `to_pandas`. A list within the rows
+of a table, such as the directions of flows, is a table of its own, which has the names of the row.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ if TYPE_CHECKING:
 
 _ENDING = ".parquet"
 _RUN = "run"
-"""The table of what a result has once: a single row."""
+"""The name of the table of single values of a result, which has one row."""
 _NAMES = ("id", "direction")
-"""Fields that the tables within a row repeat."""
+"""The fields of a row that the tables within this row repeat."""
 
 
 def check_pyarrow() -> None:
-    """Refuses to go on without pyarrow.
+    """Checks that pyarrow is installed.
 
     Raises:
-        MissingPackageError: It is not installed.
+        MissingPackageError: The package pyarrow is not installed.
     """
     with optional("Parquet needs pyarrow", "parquet", "JSON needs nothing"):
         import pyarrow.parquet  # noqa: F401, PLC0415 - optional, and slow to load
 
 
 def write_parquet(result: DataclassInstance, folder: str | PathLike[str]) -> list[Path]:
-    """Writes the tables of a result that have rows, each to a file of a folder, and returns these.
+    """Writes each table of a result that has rows to a file in a folder; returns the files.
 
-    Files of an earlier result for tables that have no rows now are removed.
+    Files of an earlier result for tables without rows in this result are removed.
 
     Args:
         result: A `RunResult`.
-        folder: Is made, if it is not there.
+        folder: The folder, which is created if it does not exist.
 
     Raises:
         MissingPackageError: pyarrow is not installed.
@@ -102,7 +102,7 @@ def table_files(kind: type) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column: its name, its type, and how it is read from a row."""
+    """A column: its name, its type, and a function that reads it from a row."""
 
     name: str
     type: pa.DataType
@@ -154,12 +154,12 @@ def _list(name: str, kind: type, rows: Sequence[Any]) -> Iterator[_Table]:
 
 
 def _of_pair(part: int, column: _Column, name: str) -> _Column:
-    """A column of one part of a pair of a row and an entry of its list."""
+    """A column that is read from one part of a pair of a row and an entry of its list."""
     return _Column(name, column.type, lambda pair: column.read(pair[part]))
 
 
 def _series(series: Series | None) -> Iterator[_Table]:
-    """The tables of samples: a row for each interval of each flow, direction of a link or fibre."""
+    """The tables of samples: a row for each interval of each flow, link direction or fibre."""
     ends = series.end_ns if series is not None else ()
     end = _Column("end_ns", _arrow("end_ns", float), lambda sample: ends[sample[1]])
     for name, kind in _hints(Series).items():
@@ -173,7 +173,7 @@ def _series(series: Series | None) -> Iterator[_Table]:
 
 
 def _of_sample(column: _Column) -> _Column:
-    """A column of the row, or of its values one by one where it has a list of them."""
+    """A column of samples: the row's value, or, if the value is a list, the value of the sample."""
     import pyarrow as pa  # noqa: PLC0415 - optional, and slow to load
 
     read = column.read
@@ -183,7 +183,7 @@ def _of_sample(column: _Column) -> _Column:
 
 
 def _columns(kind: type, prefix: str = "", path: str = "") -> Iterator[_Column]:
-    """The columns of a dataclass, by the names of the JSON; lists of dataclasses are left out."""
+    """The columns of a dataclass, with the names of the JSON; lists of dataclasses are left out."""
     kinds = _hints(kind)
     key_of = keys_of(kind)
     for field in fields(kind):
@@ -198,7 +198,7 @@ def _columns(kind: type, prefix: str = "", path: str = "") -> Iterator[_Column]:
 
 
 def _reader(path: str) -> Callable[[Any], Any]:
-    """Reads the field of a path; `None` where a part of the path is `None`."""
+    """Returns a function that reads a field by its path; `None` if a part of the path is `None`."""
     read = attrgetter(path)
     if "." not in path:
         return read
@@ -207,12 +207,12 @@ def _reader(path: str) -> Callable[[Any], Any]:
 
 
 def _hints(kind: type) -> dict[str, Any]:
-    """The types of the fields of a document, and of its configuration, which is no field."""
+    """The types of the fields of a document, and of its configuration."""
     return get_type_hints(kind, localns={"ConfigDict": dict}, include_extras=True)
 
 
 def _plain(kind: Any) -> Any:  # noqa: ANN401 - any annotation
-    """A type without what annotates it, and without `None`."""
+    """A type without its annotations, and without `None`."""
     if get_origin(kind) is Annotated:
         return _plain(get_args(kind)[0])
     parts = [part for part in get_args(kind) if part is not NoneType]

@@ -1,1 +1,1 @@
-"""What moves the predicted rows of a published system: every input, one at a time."""
+"""The sensitivity of the predicted rows of a published system to every input, one at a time."""

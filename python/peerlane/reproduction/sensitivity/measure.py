@@ -1,4 +1,4 @@
-"""Measures what moves the predicted rows of a system, and keeps what is known already."""
+"""Measures which inputs move the predicted rows of a system, and keeps earlier measurements."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     Tell = Callable[[Progress], object]
 
 KEEP_S = 30.0
-"""Seconds after which what was measured is written."""
+"""The seconds after which new measurements are written to the file."""
 
 SHARE_OF_GROUP = 0.3
-"""Simulations for each input, about, as long as nobody knows which of them move anything."""
+"""An estimate of the simulations for each input, before it is known which inputs move any row."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What came of it: the record, how many simulations it took, and whether it is whole."""
+    """The outcome: the record, the number of simulations, and whether the record is complete."""
 
     record: Record
     simulations: int
@@ -53,19 +53,20 @@ def save(
     executor: Executor | None = None,
     progress: Tell | None = None,
 ) -> Measured:
-    """Measures what moves the rows of a system, and writes it beside `expected.toml`.
+    """Measures which inputs move the rows of a system; writes the record beside `expected.toml`.
 
-    What the file there has, and what is still right, is not measured again. Ctrl-C keeps what was
-    measured: the file is written, and the result is not whole.
+    Values of an earlier record that are still valid are not measured again. After Ctrl-C, the file
+    is written with the measurements so far, and the outcome is not complete.
 
     Args:
-        system: One of `systems()`.
-        only: Measures one figure; what is known of the others stays.
-        executor: Workers that are processes; the processors of this machine, if absent.
-        progress: Called with what is done, and how long the rest will take.
+        system: The name of the system.
+        only: The figure to measure; earlier measurements of other figures are kept. All figures, if
+            absent.
+        executor: The workers, which must be processes; the processors of this machine, if absent.
+        progress: A function that is called with the present work and the time left.
 
     Raises:
-        RuntimeError: A figure cannot be simulated with nothing moved.
+        RuntimeError: A figure cannot be simulated with unchanged inputs.
         OSError: The file cannot be written.
     """
     path = Path(str(folder_of(system))) / record.FILE
@@ -96,7 +97,7 @@ def save(
 
 
 def _replace(path: Path, text: str) -> None:
-    """Writes a file at once, so that it is whole at any time."""
+    """Replaces a file in one step, so that it is complete at any time."""
     new = path.with_suffix(".part")
     new.write_text(text, encoding="utf-8")
     new.replace(path)
@@ -134,7 +135,7 @@ class _Work:
         self._share = 0.0
 
     def run(self, keep: Callable[[], object], executor: Executor | None) -> None:
-        """Measures everything on all processors, and calls `keep` now and then."""
+        """Measures everything on all processors, and calls `keep` from time to time."""
         pool = executor or ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_begin)
         try:
             self._look(pool)
@@ -154,7 +155,7 @@ class _Work:
                 pool.shutdown(cancel_futures=True)
 
     def _look(self, pool: Executor) -> None:
-        """Simulates each figure with nothing moved, the longest first."""
+        """Simulates each figure with unchanged inputs, the longest figure first."""
         longest = sorted(self._wanted, key=lambda name: -Job(self._system, name).seconds)
         looks = {
             pool.submit(look, self._system, name, self._wanted[name]): name for name in longest
@@ -163,7 +164,7 @@ class _Work:
             self._looked(looks[future], future.result())
 
     def _looked(self, name: str, found: Look) -> None:
-        """Takes what a figure is with nothing moved."""
+        """Stores the simulation of a figure with unchanged inputs."""
         self.simulations += 1
         outcome = found.outcome
         if outcome.refused:
@@ -178,7 +179,7 @@ class _Work:
         self._kept[name] = self._right(name)
 
     def _right(self, name: str) -> Figure:
-        """What is known of a figure and still right: of inputs that have the same value."""
+        """The earlier measurements of a figure that are still valid, for inputs that are equal."""
         search = self._searches[name]
         new = Figure(rows={row: search.nominal[row] for row in search.watched})
         known = self._known if self._is_of_now else None
@@ -201,7 +202,7 @@ class _Work:
         return new
 
     def _plan(self, pool: Executor) -> None:
-        """Finds out which moves there are of the inputs that are not known."""
+        """Finds the possible moves of inputs that have not been measured yet."""
         missing = {
             key: one
             for name, inputs in self._inputs.items()
@@ -224,7 +225,7 @@ class _Work:
         self._planned = True
 
     def _begin(self, pool: Executor, order: Iterable[Search]) -> bool:
-        """Begins simulations, of the quickest figure first; no if all have ended."""
+        """Begins simulations, of the fastest figure first; returns false if all have ended."""
         for search in order:
             if todo := self._todo.pop(search.figure, None):
                 search.add(todo, movers=self._movers(), still=self._still(search.figure))
@@ -236,14 +237,14 @@ class _Work:
         return bool(self._running)
 
     def _movers(self) -> set[str]:
-        """The inputs that have moved a figure."""
+        """The inputs that have moved any row of a figure."""
         found = {base(key) for one in self._searches.values() for key in one.changes}
         for known in self._known.figures.values() if self._known else ():
             found |= known.movers
         return found
 
     def _still(self, name: str) -> set[str]:
-        """The inputs that moved nothing of the figure when it was measured before."""
+        """The inputs that moved no row of the figure in an earlier measurement."""
         old = self._known.figures.get(name) if self._known else None
         return old.inputs.keys() - old.movers if old else set()
 
@@ -255,7 +256,7 @@ class _Work:
         search.heard(group, outcome)
 
     def _tell(self) -> None:
-        """Says what is done, once it is known what there is to do."""
+        """Reports the progress, once the amount of work is known."""
         if self._progress is None:
             return
         remaining = sum(one.remaining_s for one in self._searches.values())
@@ -268,7 +269,7 @@ class _Work:
         self._progress(Progress(self._share, words, remaining / (os.cpu_count() or 1)))
 
     def record(self, wanted: Container[str]) -> Record:
-        """What is known now, of figures that are still wanted."""
+        """The record of all measurements so far, for figures that are still wanted."""
         everything = {key: one for inputs in self._inputs.values() for key, one in inputs.items()}
         old = self._known or Record("", "", {}, {}, {})
         figures = {name: self._aged(one, everything) for name, one in old.figures.items()}
@@ -288,7 +289,7 @@ class _Work:
         )
 
     def _aged(self, figure: Figure, everything: dict[str, Input]) -> Figure:
-        """A figure that is not measured now: inputs that are others now are left to move."""
+        """A figure that is not measured now; its inputs that have changed are left to be moved."""
         inputs = figure.inputs
         changed = {key for key, one in everything.items() if inputs.get(key) != one.value}
         if not self._is_of_now:
@@ -297,7 +298,7 @@ class _Work:
         return replace(figure, inputs=right, untried=sorted({*figure.untried, *changed}))
 
     def _figure(self, name: str, everything: dict[str, Input]) -> Figure:
-        """What is known of a figure now; it was moved by all inputs that it does not have, too."""
+        """The measurements of a figure so far; inputs that it does not use count as moved."""
         search, figure = self._searches[name], self._kept[name]
         pending = {move.input.name for group in search.left for move in group}
         pending |= {
@@ -325,7 +326,7 @@ class _Work:
 
 
 def _begin() -> None:
-    """Leaves Ctrl-C to the process that began this one."""
+    """Ignores Ctrl-C in a worker process, because the process that began it handles Ctrl-C."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -1,6 +1,6 @@
 """`sensitivity.toml`: how much each input changes the predicted rows of a system.
 
-Digests say for which scenario, modules, profiles and defaults this was measured.
+Digests identify the scenario, modules, profiles and defaults of the measurement.
 """
 
 from __future__ import annotations
@@ -42,71 +42,72 @@ _HEAD = """\
 
 @dataclass
 class Figure:
-    """What is known of one figure."""
+    """The measurements of one figure."""
 
     inputs: dict[str, str] = field(default_factory=dict)
     """Every input that was tried, with its value."""
     rows: dict[str, float] = field(default_factory=dict)
-    """The values of the predicted rows with nothing moved."""
+    """The values of the predicted rows with unchanged inputs."""
     moved: dict[str, dict[str, float]] = field(default_factory=dict)
-    """The inputs that move each row by more than `LISTED`, with the percent."""
+    """The inputs that move each row by more than `LISTED`, with the change in percent."""
     little: list[str] = field(default_factory=list)
     """Inputs that move rows, but none of them by more than `LISTED`."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Moves that the fabric or the experiment does not take, and why."""
+    """Moves that the fabric or the experiment refuses, and the reasons."""
     untried: list[str] = field(default_factory=list)
     """Inputs that have not been moved yet."""
 
     @property
     def movers(self) -> set[str]:
-        """The inputs that move something, or are refused."""
+        """The inputs that move any row, or are refused."""
         moved = {key for found in self.moved.values() for key in found}
         return {base(key) for key in (*moved, *self.little, *self.refused)}
 
 
 @dataclass
 class Record:
-    """What is known of a system."""
+    """The measurements of a system."""
 
     scenario: str
-    """SHA-256 of what `scenario.toml` says, without comments."""
+    """SHA-256 of the contents of `scenario.toml`, without comments."""
     experiments: str
     """SHA-256 of the text of the system's modules."""
     profiles: dict[str, str]
     """SHA-256 of each profile of the simulator that the fabric uses."""
     defaults: dict[str, str]
-    """SHA-256 of the defaults of each kind of table that the fabric and its workloads have."""
+    """SHA-256 of the defaults of each kind of table in the fabric and its workloads."""
     figures: dict[str, Figure]
     fewer: dict[str, str] = field(default_factory=dict)
-    """The constants that differ between the study and `reproduce`, with their study values."""
+    """The constants whose values in the study differ from those in `reproduce`, with these
+    values."""
     ranges: dict[str, str] = field(default_factory=dict)
     """The values to which each input is moved that is a choice of ours."""
 
 
 def base(name: str) -> str:
-    """The name of the input that was moved, without the alternative to which a choice was moved."""
+    """The name of the moved input, without the value to which a choice was moved."""
     return name.partition("=")[0]
 
 
 def digest(value: object) -> str:
-    """SHA-256 of anything that JSON has."""
+    """SHA-256 of any value of JSON."""
     return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def scenario_digest(system: str) -> str:
-    """SHA-256 of what a system's scenario says, without its comments."""
+    """SHA-256 of the contents of a system's scenario, without comments."""
     return digest(tomllib.loads(scenario_text(system)))
 
 
 def experiments_digest(system: str) -> str:
-    """SHA-256 of a system's modules, which have its constants, too, without their docstrings."""
+    """SHA-256 of a system's modules, with their constants, but without their docstrings."""
     folder = Path(str(folder_of(system)))
     modules = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
     return digest({name: _code(path.read_text(encoding="utf-8")) for name, path in modules.items()})
 
 
 def _code(text: str) -> str:
-    """The lines of a module without strings that stand alone, and without empty lines."""
+    """The lines of a module, without docstrings, other single strings and empty lines."""
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
         match node:
@@ -116,13 +117,13 @@ def _code(text: str) -> str:
 
 
 def profile_digests(names: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of profiles of the simulator; one that is not there has none."""
+    """SHA-256 of profiles of the simulator; names that are no profiles are left out."""
     known = profiles()
     return {name: digest(known[name]) for name in sorted(names) if name in known}
 
 
 def default_digests(kinds: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of the defaults of kinds of tables; one that is not there has none."""
+    """SHA-256 of the defaults of kinds of tables; unknown kinds are left out."""
     known = parameters()
     return {
         kind: digest({one.key: one.default for one in known[kind].values()})
@@ -132,10 +133,10 @@ def default_digests(kinds: Iterable[str]) -> dict[str, str]:
 
 
 def load(system: str) -> Record | None:
-    """What is known of a system; nothing without the file.
+    """The record of a system; `None` if there is no file.
 
     Raises:
-        FileError: The file is no such record.
+        FileError: The file is not a record.
     """
     path = folder_of(system) / FILE
     if not path.is_file():
@@ -158,7 +159,7 @@ class _Digests(Document):
 
 @dataclass(frozen=True)
 class _Figure(Document):
-    """A figure as the file has it: with the inputs that it does not share with all others."""
+    """A figure in the form of the file: only with inputs that not all figures share."""
 
     name: str
     rows: dict[str, float]
@@ -170,7 +171,7 @@ class _Figure(Document):
 
 @dataclass(frozen=True)
 class _File(Document):
-    """The file, in which figures share the inputs."""
+    """The file, in which the inputs of all figures are stored once."""
 
     digests: _Digests
     inputs: dict[str, str]
@@ -179,19 +180,19 @@ class _File(Document):
     ranges: dict[str, str] = field(default_factory=dict)
 
     def figure(self, one: _Figure) -> tuple[str, Figure]:
-        """A figure with its name, and with all inputs that were tried."""
+        """A figure with its name, and with all inputs that were moved."""
         tried = {name: value for name, value in self.inputs.items() if name not in one.untried}
         fields = asdict(one)
         return fields.pop("name"), Figure(inputs=tried, **fields)
 
 
 def advice(system: str) -> str:
-    """What to do about a record that is missing or stale."""
+    """The advice for a record that is missing or stale."""
     return f"write it by `peerlane reproduce {system} --sensitivity --save`"
 
 
 def text(system: str, record: Record) -> str:
-    """The record as `sensitivity.toml` has it."""
+    """The record in the form of `sensitivity.toml`."""
     inputs: dict[str, str] = {}
     for figure in record.figures.values():
         inputs |= figure.inputs
@@ -226,6 +227,6 @@ def _written(name: str, figure: Figure, inputs: dict[str, str]) -> dict[str, Any
 
 
 def _rounded(found: dict[str, float]) -> dict[str, float]:
-    """In three digits, the largest first."""
+    """Changes with three digits, the largest change first."""
     largest = sorted(found.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
     return {name: float(f"{value:.3g}") for name, value in largest if not math.isnan(value)}

@@ -1,4 +1,4 @@
-"""The rule behind `predicted`: such a row holds whatever the values of our own choices are."""
+"""The rule for the kind `predicted`: the row is right for all values of our own choices."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def concerns(system: str) -> list[str]:
-    """What speaks against the predicted rows of a system; nothing if they are what they say."""
+    """Objections to the predicted rows of a system; empty if all predictions are confirmed."""
     return stale(system) or [*unknown(system), *unfounded(system)]
 
 
 def unknown(system: str) -> list[str]:
-    """The keys of `[[sources]]` and `[[ranges]]` that are no inputs."""
+    """Messages about keys of `[[sources]]` and `[[ranges]]` that are no inputs."""
     known = [*of_scenario(scenario_text(system)), *everywhere(), *constants_of(system)]
     expected = Expected.load(folder_of(system))
     entries: dict[str, Sequence[Source]] = {
@@ -44,7 +44,7 @@ def unknown(system: str) -> list[str]:
 
 
 def stale(system: str) -> list[str]:
-    """What is wrong with the state of a system's `sensitivity.toml`; nothing if it is current."""
+    """Messages about a `sensitivity.toml` that is missing or stale; empty if it is current."""
     expected = Expected.load(folder_of(system))
     if not expected.predicted():
         return []
@@ -82,9 +82,9 @@ def _stale(system: str, known: Record, expected: Expected) -> Iterator[str]:
 
 
 def unfounded(system: str) -> list[str]:
-    """The predicted rows that are outside their tolerance for another value of a choice of ours.
+    """Messages about predicted rows outside their tolerance for another value of our choices.
 
-    Each text says by how much, and what would be right.
+    Each message has the error and the correction.
     """
     expected = Expected.load(folder_of(system))
     known = record.load(system)

@@ -1,8 +1,8 @@
 """The search for the inputs that move the rows of one figure.
 
-Most inputs move next to nothing, so that they are moved in groups: where a whole group moves no row
-by more than a tenth of what counts, none of its inputs counts, and any other group is divided. Two
-inputs of a group that balance each other within that would be overlooked.
+Most inputs have almost no effect, so they are moved in groups. If a whole group moves no row by
+more than a tenth of the change that counts, none of its inputs counts; any other group is divided.
+Two inputs of a group whose effects cancel each other within this limit would not be found.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 GROUP = 16
-"""Inputs of a group at first, where nobody knows which of them move anything."""
+"""The inputs of a group at first, if their effects are not known yet."""
 
 STILL_GROUP = 64
-"""The same of inputs that moved nothing when they were measured before."""
+"""The inputs of a group at first, if they moved no row in an earlier measurement."""
 
 STILL = 0.2
-"""Percent of each row by which a group may move it and count as moving nothing."""
+"""The change of a row, in percent, up to which a group counts as without effect."""
 
 SINGLY = {"scenario"}
-"""Kinds of inputs that are moved one at a time from the start."""
+"""The kinds of inputs that are moved one at a time from the beginning."""
 
 Group = tuple[Move, ...]
 
 
 @dataclass
 class Search:
-    """The groups of inputs of one figure that are left to move, and what was found so far.
+    """The groups of inputs of one figure that are left to be moved, and the changes found so far.
 
     Args:
         figure: The name of the figure.
-        nominal: The rows with nothing moved.
+        nominal: The values of rows with unchanged inputs.
         watched: The rows whose changes are wanted.
-        seconds: How long the simulation takes.
+        seconds: The seconds of the simulation.
     """
 
     figure: str
@@ -50,16 +50,16 @@ class Search:
     left: list[Group] = field(default_factory=list)
     running: int = 0
     changes: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Percent by which rows change, by the name of the input that was moved by 10 %."""
+    """The changes of rows in percent, by the name of the input that was moved by 10 %."""
     refused: dict[str, str] = field(default_factory=dict)
 
     def add(self, moves: Iterable[Move], *, movers: set[str], still: set[str]) -> None:
         """Adds inputs to move.
 
         Args:
-            moves: Their moves.
-            movers: Inputs that are known to move something, which are moved singly.
-            still: Inputs that moved nothing before, which are moved in large groups.
+            moves: The moves of these inputs.
+            movers: Inputs that are known to move rows, which are moved one at a time.
+            still: Inputs that moved no row before, which are moved in large groups.
         """
         groups: dict[tuple[str, int], list[Move]] = {}
         for move in moves:
@@ -88,7 +88,7 @@ class Search:
             self.left += map(tuple, taken)
 
     def heard(self, group: Group, outcome: Outcome) -> None:
-        """Takes what came of moving a group."""
+        """Handles the outcome of moving a group."""
         if self._is_still(outcome):
             return
         if len(group) > 1:
@@ -102,7 +102,7 @@ class Search:
             self._moved(move, outcome)
 
     def _is_still(self, outcome: Outcome) -> bool:
-        """Whether all rows are there, and those that are watched moved next to nothing."""
+        """Whether all rows exist, and the watched rows have not changed by more than `STILL`."""
         return outcome.rows.keys() == self.nominal.keys() and all(
             abs(outcome.rows[row] - self.nominal[row]) <= STILL / 100 * abs(self.nominal[row])
             for row in self.watched
@@ -127,6 +127,6 @@ class Search:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds that what is left takes on one processor, about."""
+        """An estimate of the seconds of the remaining simulations on one processor."""
         expected = sum(math.log2(len(group)) * 2 + 1 for group in self.left)
         return (expected + self.running) * self.seconds

@@ -29,37 +29,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An input, and which of its steps it takes, or to which value it is moved."""
+    """An input, and the number of its step, or the value to which it is moved."""
 
     input: Input
     attempt: int = 0
     to: object = None
-    """The value to which a choice is moved; otherwise it takes a step."""
+    """The value to which a choice is moved; other inputs are moved by a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a simulation: the rows, or the first line of why there are none."""
+    """The outcome of a simulation: the rows, or the first line of the error."""
 
     rows: Mapping[str, float] = field(default_factory=dict)
     refused: str = ""
     share: float | None = None
-    """The share by which the input was moved, if there was only one."""
+    """The share by which the input was moved, if only one was moved."""
     more: bool = False
     """Whether the input has another step to try."""
     seconds: float = 0
-    """How long it took."""
+    """The seconds of the simulation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A figure with nothing moved."""
+    """A figure with unchanged inputs."""
 
     outcome: Outcome
     inputs: Mapping[str, Input]
-    """The constants of its system, and the defaults and settings of profiles that it uses."""
+    """The constants of the figure's system, and the defaults and settings of profiles that it
+    uses."""
     kinds: frozenset[str]
-    """The kinds of tables that are in its scenarios."""
+    """The kinds of tables in the figure's scenarios."""
 
 
 def simulate(
@@ -70,12 +71,12 @@ def simulate(
     *,
     watch: Callable[[Scenario], object] | None = None,
 ) -> Outcome:
-    """Simulates a figure with inputs moved, up to the last row that is wanted.
+    """Simulates a figure with moved inputs, up to the last wanted row.
 
     Args:
         system: The published system.
-        figure: The function of its experiments.
-        wanted: The ids of these rows.
+        figure: The name of the figure's function in the experiments.
+        wanted: The ids of the wanted rows.
         moves: The inputs to move, all at once.
         watch: A function that is called with each scenario.
     """
@@ -97,7 +98,7 @@ def simulate(
 
 
 def look(system: str, figure: str, wanted: frozenset[str]) -> Look:
-    """Simulates a figure with nothing moved, and finds its inputs."""
+    """Simulates a figure with unchanged inputs, and finds its inputs."""
     inputs, found = constants_of(system), set[str]()
 
     def watch(scenario: Scenario) -> None:
@@ -110,14 +111,14 @@ def look(system: str, figure: str, wanted: frozenset[str]) -> Look:
 
 
 def studied(system: str) -> Machine[Any]:
-    """The machine of a system in a sensitivity study: with the constants `FEWER`, if it has any."""
+    """The machine of a system in a sensitivity study, with the constants `FEWER`, if any."""
     machine = machine_of(system)
     constants = getattr(experiments_of(system), "FEWER", machine.constants)
     return replace(machine, constants=constants)
 
 
 def fewer(system: str) -> dict[str, str]:
-    """The constants that differ between the study and `reproduce`, with their study values."""
+    """The constants whose values differ between the study and `reproduce`, with study values."""
     usual, here = asdict(machine_of(system).constants), asdict(studied(system).constants)
     return {name: repr(value) for name, value in here.items() if value != usual[name]}
 
@@ -133,10 +134,9 @@ def constants_of(system: str) -> dict[str, Input]:
 
 
 def probe(system: str, one: Input, others: list[Any] | None) -> tuple[list[Move], dict[str, str]]:
-    """The moves of an input that the system's fabric takes, and the refusals of others by name.
+    """The moves of an input that the system's fabric accepts, and the refused moves, by name.
 
-    An input that is a choice of ours has a move for each of its other values, and so has one that
-    is no number.
+    An input that is a choice of ours, or is no number, has a move for each of its other values.
     """
     found = steps_of(one)
     if others is None and (not found or isinstance(value_of(one), bool)):
@@ -154,17 +154,17 @@ def probe(system: str, one: Input, others: list[Any] | None) -> tuple[list[Move]
 
 
 def named(move: Move) -> str:
-    """The name of a move: that of its input, with the value to which a choice is moved."""
+    """The name of a move: the name of its input, with the value to which a choice is moved."""
     return move.input.name if move.to is None else f"{move.input.name}={shown(move.to)}"
 
 
 def shown(value: object) -> str:
-    """The value to which a choice is moved, in the name of its move."""
+    """The value to which a choice is moved, as a part of the name of its move."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _refusal(system: str, move: Move) -> str:
-    """What is wrong with a move by the system's fabric alone."""
+    """The error of the system's fabric with a move; empty if there is none."""
     try:
         with already_warned():
             _moved(studied(system), move)[0].simulation()
@@ -174,7 +174,7 @@ def _refusal(system: str, move: Move) -> str:
 
 
 def _moved(machine: Machine[Any], move: Move) -> tuple[Machine[Any], float | None, bool]:
-    """The machine with an input moved, the share, and whether the input has another step."""
+    """The machine with a moved input, the share, and whether the input has another step."""
     if move.to is not None:
         return machine.moved(move.input.name, move.to), None, False
     found = steps_of(move.input)
@@ -185,7 +185,7 @@ def _moved(machine: Machine[Any], move: Move) -> tuple[Machine[Any], float | Non
 def is_movable(key: str, one: Input) -> bool:
     """Whether a default or a setting is a number or a choice that can be moved.
 
-    What a workload does, such as reading or writing, is no choice of the simulator's.
+    A choice in a workload, such as reading or writing, is not a choice of the simulator.
     """
     value = value_of(one)
     if is_name(key) or value == "none":
@@ -196,5 +196,5 @@ def is_movable(key: str, one: Input) -> bool:
 
 
 def _of_workload(one: Input) -> bool:
-    """Whether a default is of what experiments write: their workloads, and buffers for these."""
+    """Whether a default belongs to tables that experiments write: workloads and buffers."""
     return one.name.partition(":")[2].partition(".")[0] in {*LISTS, "buffers"}
