@@ -1,7 +1,7 @@
-"""Files that earlier commands wrote: one reader for each format, which says where a file is wrong.
+"""Reads files that earlier commands wrote, with a reader for each format that locates errors.
 
-Each number of a document is finite in double precision, so that comparisons and plots need not
-check it again.
+Each number of a document is checked to be finite in double precision, so that comparisons and plots
+need not check it again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOST_BYTES = 1 << 30
 
 
 class FileError(PeerlaneError, ValueError):
-    """A file does not have its format; the message gives the file, the place and the reason."""
+    """A file does not have its format; the message has the file, the place and the reason."""
 
 
 def text_of(path: str | PathLike[str]) -> str:
@@ -49,10 +49,10 @@ def text_of(path: str | PathLike[str]) -> str:
 
 
 def decoded(content: bytes, source: str) -> str:
-    """The text of the content of a file.
+    """Decodes the content of a file to text.
 
     Raises:
-        FileError: It is not text in UTF-8; the message names `source`.
+        FileError: The content is not text in UTF-8; the message names `source`.
     """
     try:
         return content.decode("utf-8-sig")
@@ -130,17 +130,17 @@ def read_toml(kind: type[T], content: bytes, source: str) -> T:
 
 
 def document_of(text: str, source: str, *kinds: str) -> dict[str, Any]:
-    """A document that `--json` wrote, with the form of its kind.
+    """Reads a document that `--json` wrote, and checks the form of its kind.
 
-    In a document of another version of Peerlane fields may be missing, or be unknown.
+    In a document of another version of Peerlane, fields may be missing or unknown.
 
     Args:
-        text: Its text.
-        source: Its name in messages.
-        kinds: The kinds of documents that are read; all, if there are none.
+        text: The text of the document.
+        source: The name of the document in messages.
+        kinds: The permitted kinds of documents; all kinds, if none is given.
 
     Raises:
-        FileError: The text is not such a document; the message names `source`.
+        FileError: The text is not a document of these kinds; the message names `source`.
     """
     wanted = [FORMS[kind] for kind in kinds or ("result",)]
     commands = " or ".join(f"`{form.command} {form.option}`" for form in wanted)
@@ -173,13 +173,13 @@ def document_of(text: str, source: str, *kinds: str) -> dict[str, Any]:
 
 
 def kind_of(document: Mapping[str, Any]) -> str | None:
-    """The kind of a document, by the name of its form; `None` of a form that is not known."""
+    """The kind of a document, from the name of its form; `None` for an unknown form."""
     found = _FORM.fullmatch(str(document.get("schema")))
     return found[1] if found and found[1] in FORMS else None
 
 
 def csv_of(text: str, source: str) -> tuple[list[str], list[list[str]]]:
-    """The columns and the rows of a table, all of whose rows have a cell for each column.
+    """The columns and the rows of a table; each row must have a cell for each column.
 
     Raises:
         FileError: The text is not a table; the message names `source`.

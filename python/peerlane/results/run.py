@@ -1,4 +1,4 @@
-"""The result of a run, all workloads and links together; field names are the keys of the JSON."""
+"""The result of a run with all workloads and links; field names are the keys of the JSON."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ if TYPE_CHECKING:
     from peerlane.results.bottleneck import Bottleneck
 
 _HEAD = ("schema", "version", "scenario_digest", "command")
-"""Fields that stand first in the JSON, if they are known."""
+"""The fields that are first in the JSON, if they are known."""
 
 _LEFT_OUT = frozenset(
     f"{time}_ns"
     for time in ("first_byte", "last_byte", "sent_first", "sent_last", "called", "returned")
 ) | {"clock", "compared", "framing_bytes", "replayed_bytes", "ordered_set_bytes"}
-"""Fields that a notebook shows in a table of their own only."""
+"""The fields that a notebook shows only in a separate table of their list."""
 _MOST_WORKLOADS = 8
-"""Workloads that `repr` shows."""
+"""The most workloads that `repr` shows."""
 _LITTLE = 0.02
-"""Part of the time of the longest flow that is next to nothing."""
+"""The part of the time of the longest flow below which a flow is negligible."""
 
 _BUSIEST = 12
-"""Directions of links that a notebook shows."""
+"""The most directions of links that a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault(Document):
-    """An error that the fabric answered with, such as an unsupported request, and its count."""
+    """An error with which the fabric answered, such as an unsupported request, and its count."""
 
     where: str
     what: str
@@ -68,12 +68,13 @@ class Fault(Document):
 
 @dataclass(frozen=True, slots=True)
 class IommuResult(Document):
-    """The I/O MMU of a host that translates all addresses from below, over the whole run.
+    """The I/O MMU of a host, which translates all addresses from devices, over the whole run.
 
-    `requests` had to be translated; `hits` and `misses` count their lookups in the IOTLB. `walks`
-    are page walks, which a miss may share, and `walk_reads` their reads of memory. `invalidations`
-    are made by software, and `faults` requests without a translation. The waits are the times from
-    a root port to the memory system, for the translation and for earlier packets.
+    `requests` is the number of requests that had to be translated; `hits` and `misses` count their
+    lookups in the IOTLB. `walks` counts page walks, which several misses may share, and
+    `walk_reads` their reads of memory. `invalidations` counts the invalidations by software, and
+    `faults` the requests without a translation. The waits are the times from a root port to the
+    memory system, for the translation and for earlier packets.
     """
 
     host: str
@@ -103,10 +104,10 @@ class IommuResult(Document):
 class InterruptResult(Document):
     """The interrupts of one MSI-X vector of a function, over the whole run.
 
-    `sent` counts the messages. `held` counts the interrupts that a mask held back: they set the
-    pending bit, or found it set. `withdrawn` counts the pending bits that the function cleared
-    without a message, because software had served the cause, and `dropped` the interrupts while
-    MSI-X was not enabled.
+    `sent` counts the messages. `held` counts the interrupts that a mask held back: each of them set
+    the pending bit, or the pending bit was already set. `withdrawn` counts the pending bits that
+    the function cleared without a message, because software had served the cause, and `dropped`
+    counts the interrupts while MSI-X was not enabled.
     """
 
     device: str
@@ -126,14 +127,14 @@ class InterruptResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class IncidentResult(Document):
-    """An error that a function or a link has detected, or another rare event.
+    """An error that a function or a link detected, or another rare event.
 
     Equal errors of one function are one entry: `count` is their number, `at_ns` the time of the
-    first and `last_ns` that of the last. `where` is the node that has the function or port; "h to
-    d" is the port of h with d below it. `what` has the words of the specification. `severity` is
+    first error and `last_ns` the time of the last. `where` is the node of the function or port; "h
+    to d" is the port of h above d. `what` has the words of the specification. `severity` is
     "correctable", "non-fatal" or "fatal", and `None` for an event that is no error. `function` is
-    the function that has recorded it, such as "01:00.0", and `reported_to` the root port that got
-    an error message for it; `None` if there is none.
+    the function that recorded the error, such as "01:00.0", and `reported_to` the root port that
+    received an error message for it; both are `None` if there is none.
     """
 
     at_ns: float
@@ -148,7 +149,7 @@ class IncidentResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class Overlap(Document):
-    """The flow that ended first, and the one that had moved the least part of its bytes by then."""
+    """The flow that ended first, and the flow with the least part of its bytes moved by then."""
 
     first: str
     ended_ns: float
@@ -157,7 +158,7 @@ class Overlap(Document):
 
     @property
     def told(self) -> str:
-        """The sentence about both."""
+        """The sentence about both flows."""
         moved = f"{self.other} had moved {100 * self.moved:.0f} %"
         return f"{self.first} ended at {duration(self.ended_ns)}, when {moved}"
 
@@ -166,41 +167,42 @@ class Overlap(Document):
 class RunResult(Document):
     """Everything that one run measured.
 
-    A direction of a link is `links["h0-s0", "up"]`, and one of a fibre is found by its name and the
-    router that sends.
+    A direction of a link is found as `links["h0-s0", "up"]`, and a direction of a fibre by the
+    fibre's name and the router that sends.
 
-    `partial` means that the run was stopped before its workloads had ended: the numbers are of what
-    had happened until then.
+    `partial` means that the run was stopped before its workloads had ended; the numbers are for the
+    time until then.
 
     `measured_ns` are the bounds of the interval in which links and fibres were measured, counted
-    from the beginning of the run: the bounds in the scenario's `[measure]`, or, without one, the
-    first start of a workload and the end of the last one. `None` if the run ended before the
-    interval began; then links and fibres have measured nothing.
+    from the beginning of the run: the bounds in the scenario's `[measure]`, or, without it, the
+    first start of a workload and the end of the last workload. They are `None` if the run ended
+    before the interval began; then links and fibres were not measured.
 
     `schema` names the form of the JSON; docs/reference/result.schema.json describes it. The command
     line adds the `version` of Peerlane, the `scenario_digest` (SHA-256 of the scenario's text) and
-    the `command` that made the result; they are `None` for a run from Python, and two results with
-    the same numbers are equal whoever made them.
+    the `command` that made the result; they are `None` for a run from Python. Two results with the
+    same numbers are equal, regardless of their origin.
 
     `iommus` has the hosts with `iommu = true`, `interrupts` the MSI-X vectors that had an interrupt
     (`interrupts["d0", 0, 1]` is vector 1 of function 0), `incidents` the errors that functions and
-    links have detected and other rare events, in the order of time, `unsnooped_lines` the lines of
+    links detected and other rare events, in the order of time, `unsnooped_lines` the lines of
     coherent hosts that were accessed with No Snoop while a cache held them, and `series` rates and
-    queue lengths over time, if they were sampled; the JSON leaves out what there is not.
-    `incidents_left_out` is the number of incidents for which the log had no place.
+    queue lengths over time, if they were sampled; the JSON leaves out fields that are empty.
+    `incidents_left_out` is the number of incidents for which the log had no space.
 
-    `stopped_circuits` has the circuits that could not go on, each with its device, the time and the
-    reason, such as an assertion that failed: the run ended there.
+    `stopped_circuits` has the circuits that stopped, each with its device, the time and the reason,
+    such as an assertion that failed. The run ended at this time.
 
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
-    watched. `standing_packets` counts the packets that nothing could move at the end: a deadlock.
+    watched. `standing_packets` counts the packets that were blocked at the end by a deadlock.
     `standstill` has the programs and flows that had not ended when the run ended because it made no
-    progress, each with the event that it waits for and since when; the run has failed then.
-    `expectations` has the expectations of the scenario, each with the measured value and whether it
-    is met. `overlap` has the flow that ended first, and the one that had moved the least part of
-    its bytes by then, if that was less than 90 %. `steady` means that the workloads went on until
-    the rate of each was known, or until the `limit` in `[measure]`. `waits` has what each flow
-    waited for, if that was watched; the JSON leaves it out otherwise.
+    progress, each with the event for which it waits and the beginning of the wait; the run has then
+    failed. `expectations` has the expectations of the scenario, each with the measured value and
+    whether the expectation is met. `overlap` has the flow that ended first, and the flow that had
+    moved the least part of its bytes by then, if this part was less than 90 %. `steady` means that
+    the workloads continued until the rate of each was known, or until the `limit` in `[measure]`.
+    `waits` has the waits of each flow, if they were watched; otherwise the JSON leaves the field
+    out.
     """
 
     name: str
@@ -296,7 +298,7 @@ class RunResult(Document):
         return head | document
 
     def usual_metrics(self) -> list[str]:
-        """The metrics of a sweep that names none: the rates of all workloads, or their times."""
+        """The default metrics of a sweep: the rates of all workloads, or their times."""
         found = [
             join_path((name, one.id, *one.METRIC.split(".")))
             for name, rows in self.workloads.items()
@@ -305,7 +307,7 @@ class RunResult(Document):
         return found or ["simulated_ns"]
 
     def to_pandas(self) -> DataFrame:
-        """The flows, one line for each; the other collections have a `to_pandas` of their own.
+        """The flows as a pandas frame; other collections have their own `to_pandas`.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -323,7 +325,7 @@ class RunResult(Document):
         return {name: table.to_pandas() for name, table in tables(self) if table.num_rows}
 
     def to_parquet(self, folder: str | PathLike[str]) -> list[Path]:
-        """Writes a Parquet file for each list that has entries to a folder, and returns the files.
+        """Writes a Parquet file for each list that has entries to a folder; returns the files.
 
         The columns have the names of the JSON. docs/reference/results.md names the tables.
 
@@ -355,13 +357,13 @@ class RunResult(Document):
         return markup.page(*parts)
 
     def explain(self, slow: Iterable[str] = ()) -> Explanation:
-        """Why the flows are as fast as they are: what each waited for, and what limits it.
+        """Explains the rates of the flows: what each flow waited for, and its limit.
 
         Args:
-            slow: Links of devices that are slower than they need be, such as a narrow slot.
+            slow: The links of devices that are slower than necessary, such as a narrow slot.
 
         Raises:
-            ValueError: The run was not watched: `Simulation.watch_waits`.
+            ValueError: The waits were not watched by `Simulation.watch_waits`.
         """
         if self.waits is None:
             raise ValueError(
@@ -389,7 +391,7 @@ class RunResult(Document):
         return Explanation(self.name, self.seed, found, Collection(flows), tuple(self.faults))
 
     def is_little(self, one: Bottleneck) -> bool:
-        """Whether the flows of a place ran for next to nothing of the time of others."""
+        """Whether the flows of a place ran for a negligible time compared with the longest flow."""
 
         def longest(flows: Iterable[FlowResult]) -> float:
             times = (flow.under_way_ns for flow in flows)
@@ -399,7 +401,7 @@ class RunResult(Document):
         return own < _LITTLE * longest(self.flows)
 
     def _adds_up(self, one: Bottleneck) -> bool:
-        """Whether the rates of flows add up: all ran at one time, and their data took that way."""
+        """Whether the rates of flows add up: all ran at the same time, and all data is theirs."""
         if one.kind == "datapath":  # each device, and each pair of root ports, has its own
             return False
         flows = [self.flows[flow] for flow in one.flows]
@@ -425,7 +427,7 @@ class RunResult(Document):
             x: Another field of the same list.
 
         Raises:
-            PlotError: There is no such list or field.
+            PlotError: The list or field does not exist.
         """
         from peerlane.figures.result import plot_result  # noqa: PLC0415 - for figures alone
 
@@ -433,7 +435,7 @@ class RunResult(Document):
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences without which a rate of this run may be read wrongly."""
+        """Sentences on rates of this run that could be misunderstood without them."""
         told = [self.overlap.told] if self.overlap else []
         for flow in self.flows:
             told += filter(None, (flow.silence, flow.burst))
@@ -442,7 +444,7 @@ class RunResult(Document):
         length = duration(self.simulated_ns)
         limit = duration(10 ** ceil(log10(2 * self.simulated_ns)))
         longer = f'write a longer limit, such as limit = "{limit}", in [measure]'
-        # A collective does not go on.
+        # A collective happens only once, also in a steady run.
         measured = (self.flows, self.traffic, self.accesses, self.locks, self.transactions)
         for one in chain.from_iterable(measured):
             if doubt := one.doubt(length):
@@ -451,7 +453,7 @@ class RunResult(Document):
 
     @property
     def warnings(self) -> list[str]:
-        """What makes the figures of this run doubtful, and what to write instead."""
+        """Sentences on errors that make the results of this run doubtful, with the corrections."""
         timed_out = {e.where for e in self.errors if e.what == "completion timeout"}
         return [
             f"{e.where}: {e.count} completions matched no outstanding request and were dropped,"
@@ -463,13 +465,13 @@ class RunResult(Document):
 
     @property
     def failures(self) -> list[str]:
-        """The reasons why this run failed; empty if it succeeded and met its expectations."""
+        """The reasons why this run failed; empty if it succeeded and all expectations are met."""
         unmet = [f"{one.id}: {why}" for one in self.expectations if (why := one.failure())]
         return self.faults + unmet
 
     @property
     def faults(self) -> list[str]:
-        """What went wrong in this run, whatever was expected of it."""
+        """The errors of this run, apart from its expectations."""
         faults = [
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FlowSeries(Document):
-    """The bytes of a workload that arrived in each interval, by its length.
+    """The bytes of a workload that arrived in each interval, divided by the interval's length.
 
-    A flow in both directions has one of its writes and one of its reads; `direction` is `None` for
-    all others.
+    A flow in both directions has a series of its writes and a series of its reads; `direction` is
+    `None` for all other workloads.
     """
 
     id: str
@@ -33,9 +33,10 @@ class LinkSeries(Document):
     """One direction of a link.
 
     `utilisation` is the share of each interval in which the wire was busy, and
-    `payload_bytes_per_second` the payload whose transmission began in it, by its length. At the end
-    of each interval `waiting_tlps` wait for the wire in the queues of the port, and the TLPs in its
-    replay buffer have `replay_buffer_bytes`.
+    `payload_bytes_per_second` the payload whose transmission began in the interval, divided by the
+    interval's length. `waiting_tlps` is the number of TLPs that wait for the wire in the queues of
+    the port at the end of each interval, and `replay_buffer_bytes` is the size of the TLPs in its
+    replay buffer at this time.
     """
 
     id: str
@@ -60,8 +61,8 @@ class SocketSeries(Document):
 class MemorySeries(Document):
     """The memory of one socket of a host.
 
-    `utilisation` is the share of each interval in which it was busy with lines, without their
-    latency.
+    `utilisation` is the share of each interval in which the memory was busy with lines, without
+    their latency.
     """
 
     host: str
@@ -84,11 +85,11 @@ class FibreSeries(Document):
 
 @dataclass(frozen=True, slots=True)
 class Series(Document):
-    """Samples of a run: each tuple has a value for each interval, which ends at a time of `end_ns`.
+    """Samples of a run: each tuple has a value for each interval; `end_ns` has the interval's end.
 
-    The first interval begins at `begin_ns`, and others where the one before ends. They end at the
-    multiples of `interval_ns`, and the last one at the end of the run. Where samples became too
-    many, `interval_ns` is longer than what was asked for.
+    The first interval begins at `begin_ns`, and each other interval at the end of the interval
+    before. Intervals end at the multiples of `interval_ns`, and the last one at the end of the run.
+    If there were too many samples, `interval_ns` is longer than requested.
     """
 
     interval_ns: float
@@ -105,7 +106,7 @@ class Series(Document):
     )
 
     def to_pandas(self) -> DataFrame:
-        """One line for each interval, and a column for each tuple.
+        """A pandas frame with a line for each interval, and a column for each tuple.
 
         The name of a column is (`flow`, `link`, `socket`, `memory` or `fibre`; id, or host;
         direction, socket, or router that sends; field), and the index is the end of each interval,

@@ -24,8 +24,8 @@ from peerlane.results.workload import (
 class CacheResult(Document):
     """Counters of the cache of an accelerator, over the whole run.
 
-    `hits` are lines that the cache had, `misses` lines that it requested from the home agent, and
-    `snoops` requests of the home agent for a line of the cache.
+    `hits` counts the lines that the cache had, `misses` the lines that it requested from the home
+    agent, and `snoops` the requests of the home agent for a line of the cache.
     """
 
     hits: int
@@ -33,14 +33,14 @@ class CacheResult(Document):
     snoops: int
 
     def share(self) -> str:
-        """The share of lines that the cache had, in words; nothing without any line."""
+        """The share of lines that the cache had, as text; empty if there were no lines."""
         lines = self.hits + self.misses
         return f"{self.hits / lines:.1%}" if lines else ""
 
 
 @dataclass(frozen=True, slots=True)
 class TranslationResult(Document):
-    """Translations that an accelerator asked its host for, over the whole run.
+    """Translations that an accelerator requested from its host, over the whole run.
 
     `mean_ns` is the mean time from a request at the core of the accelerator to its answer there.
     """
@@ -60,10 +60,11 @@ class AccessResult(MovedData):
     `count` is the number of accesses that have ended; `failed` of them had no target or no
     permission. `histogram_ns` counts latencies in steps of 10 ns, by the lower bound of each step.
     `bytes_per_second` is the size of an access over its mean latency and the turnaround, for all
-    cores together; where a program starts the accesses, all bytes over the time from its first call
-    to its last return. `cache` and `translations` count all accesses of an accelerator, and are
-    `None` for other makers. `intact` means that no access failed and that reads of memory which
-    nobody writes returned its bytes. `steady` is the rate in a run that measures steady states.
+    cores together; if a program starts the accesses, it is all bytes over the time from its first
+    call to its last return. `cache` and `translations` count all accesses of an accelerator, and
+    are `None` for other devices and hosts. `intact` means that no access failed and that reads of
+    memory without concurrent writes returned its bytes. `steady` is the rate in a run that measures
+    steady states.
     """
 
     id: str
@@ -97,7 +98,7 @@ class AccessResult(MovedData):
     )
 
     def failure(self) -> str | None:
-        """Why the accesses failed; `None` if they succeeded."""
+        """The reason why the accesses failed; `None` if they succeeded."""
         if self.failed:
             return f"{self.failed} of {self.count} had no target or no permission"
         return MovedData.failure(self)
@@ -108,12 +109,13 @@ class LockResult(WorkloadResult):
     """Requests for locks of a table, one after the other.
 
     `count` is the number of requests that have ended, with the release of the lock. `request_ns` is
-    the latency of the compare-and-swap that placed the owner, with the software before it;
-    `histogram_ns` counts it in steps of 10 ns, by the lower bound of each step. `acquired_ns` is
-    the latency from the beginning of a request until it holds the lock. `attempts` counts all
-    compare-and-swaps of requests. `waited` requests found the lock taken, and `waiting_ns` is the
-    time that they waited. `violations` counts the times that a lock of the table had two
-    holders or passed a waiter by. `steady` is the rate in a run that measures steady states.
+    the latency of the compare-and-swap that placed the owner, including the software before it;
+    `histogram_ns` counts these latencies in steps of 10 ns, by the lower bound of each step.
+    `acquired_ns` is the time from the beginning of a request until it holds the lock. `attempts`
+    counts all compare-and-swaps of requests. `waited` requests found the lock taken, and
+    `waiting_ns` is the time that they waited. `violations` counts the times that a lock of the
+    table had two holders or passed a waiter by. `steady` is the rate in a run that measures steady
+    states.
     """
 
     id: str
@@ -156,11 +158,11 @@ class LockResult(WorkloadResult):
         return self.completed and not self.violations
 
     def state(self, *, lost: bool) -> str:  # noqa: ARG002 - coherent memory loses nothing
-        """How many holders each lock had at a time."""
+        """The number of holders that each lock had at a time, in words."""
         return "several" if self.violations else "one" if self.completed else "incomplete"
 
     def failure(self) -> str | None:
-        """Why the requests failed; `None` if they succeeded."""
+        """The reason why the requests failed; `None` if they succeeded."""
         if self.violations:
             return f"a lock had two holders or passed a waiter by, {self.violations} times"
         return None if self.completed else "did not complete"
@@ -172,10 +174,10 @@ class TransactionResult(WorkloadResult):
 
     `committed_per_second` is the rate from the first begin to the last end; `conflicts` counts the
     transactions that found their lock taken. `latency_ns` is the time from the begin of a
-    transaction to the release of its lock, and `histogram_ns` counts it in steps of 10 ns, by the
-    lower bound of each step. `intact` means that all transactions have committed, and that the
-    versions of the rows add up to their number. `steady` is the rate in a run that measures steady
-    states.
+    transaction to the release of its lock, and `histogram_ns` counts these times in steps of 10 ns,
+    by the lower bound of each step. `intact` means that all transactions have committed, and that
+    the versions of the rows add up to their number. `steady` is the rate in a run that measures
+    steady states.
     """
 
     id: str
@@ -215,7 +217,7 @@ class TransactionResult(WorkloadResult):
         return "intact" if self.intact else "differ" if self.completed else "incomplete"
 
     def failure(self) -> str | None:
-        """Why the transactions failed; `None` if they succeeded."""
+        """The reason why the transactions failed; `None` if they succeeded."""
         if self.intact:
             return None
         wrong = "rows have the wrong number of versions"
@@ -224,7 +226,7 @@ class TransactionResult(WorkloadResult):
 
 @dataclass(frozen=True, slots=True)
 class LostLine(Document):
-    """A line that the accelerator `by` had written and not written back when its link failed.
+    """A line that the accelerator `by` had written, but not written back, when its link failed.
 
     The memory of `host` has the older bytes at `address`.
     """

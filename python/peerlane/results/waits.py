@@ -1,4 +1,4 @@
-"""What flows waited for."""
+"""The waits of flows."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Cause(Document):
-    """What a flow waits for.
+    """A cause of a flow's wait.
 
     `where` is a link or a fibre, a node, or the connection of two sockets of a host ("h.0-1");
-    `direction` is that of the link, the fibre or the connection. The `detail` of credit is its
-    class, and whether of headers or data ("posted headers"); that of arbitration is the other
-    workload, and that of memory "address translation" for page walks or "the flash" of a drive.
+    `direction` is the direction of the link, the fibre or the connection. The `detail` of credit is
+    its class, with headers or data ("posted headers"). The `detail` of arbitration is the other
+    workload, and the `detail` of memory is "address translation" for page walks or "the flash" of a
+    drive.
     """
 
     kind: Kind
@@ -46,7 +47,7 @@ class Cause(Document):
 
     @property
     def place(self) -> Cause:
-        """The cause for all who wait in one place: the packets of every workload on one wire."""
+        """The cause with one place for all workloads that wait in it, such as all on one wire."""
         if self.kind in {"wire", "arbitration"}:
             return Cause("wire", self.where, self.direction, None)
         return self
@@ -64,7 +65,7 @@ class Share(Document):
 
     @property
     def cause(self) -> Cause:
-        """What the flow waited for."""
+        """The cause of the wait."""
         return Cause(self.kind, self.where, self.direction, self.detail)
 
 
@@ -72,10 +73,10 @@ class Share(Document):
 class FlowWaits(Document):
     """The time of one flow, from its start to its last request, by what it waited for.
 
-    `limit` is what limits its rate; `None` if the flow was too short to be seen. A flow that waits
-    for credit, tags, outstanding bytes, acknowledgements or its own engine for a part of its time
-    is limited by these, even if its packets are on a wire for most of it. `shares` are the longest
-    first, and add up to 1.
+    `limit` is the limit of the rate; it is `None` if the flow was too short to be observed. A flow
+    that waits for credit, tags, outstanding bytes, acknowledgements or its own engine for a part of
+    its time is limited by this wait, even if its packets are on a wire for most of the time.
+    `shares` add up to 1; the longest is first.
     """
 
     id: str
@@ -83,13 +84,14 @@ class FlowWaits(Document):
     shares: tuple[Share, ...]
 
     def judged(self, used: Used) -> FlowWaits:
-        """The waits without those that a full wire hides, and with what a link loses by errors.
+        """The waits without waits hidden by a full wire, and with the time lost by errors of links.
 
-        Behind a full wire of its way a flow waits for no buffer and no memory: there would be no
-        faster way to them. Of several full wires that of its own device is the limit if no other
-        flow uses it, because the flow would be as fast alone; else the one it waits for most. A
-        wire that was never full is no limit if the flow waits for something else, too, and a flow
-        that waits for the wires of an idle link alone was too short to be seen.
+        If a wire on the way of a flow is full, waits for buffers and memory are counted for the
+        wire, because a faster buffer or memory would not help. If several wires are full, the wire
+        of the flow's own device is the limit if no other flow uses it, because the flow alone would
+        be no faster; otherwise the wire for which the flow waits most. A wire that was never full
+        is no limit if the flow also waits for another cause. A flow that waits only for the wires
+        of an idle link was too short to be observed.
         """
         limit = self.limit
         if limit is None or limit.kind not in _HIDDEN:
@@ -128,38 +130,38 @@ class FlowWaits(Document):
 
 
 _HIDDEN = {"wire", "arbitration", "credit", "replay-buffer", "memory"}
-"""Limits that may be hidden by a full wire."""
+"""The limits that a full wire may hide."""
 
 _WIRES = {"wire", "arbitration"}
 _NO_LIMITS = {"latency", "software", "other"}
-"""Waits that take the place of no wire that is the limit."""
+"""The waits that never replace a wire as the limit."""
 
 _IDLE = 0.2
-"""Share of the time of a link below which its wires limit nothing."""
+"""The share of the time in use below which the wires of a link limit nothing."""
 
 _FULL = 0.98
-"""Share of the time of a link from which on nothing else limits its packets."""
+"""The share of the time in use above which a link's wire is the only limit of its packets."""
 
 PEER_PATH = "the path between root ports"
 """The detail of a datapath that the packets between two root ports share."""
 
 _LEAST = 0.05
-"""Share of its time for which a flow waits for what limits it, if no wire does."""
+"""The least share of a flow's time for which it waits for a limit other than a wire."""
 
 _OWN = 0.75
-"""Part of the data on a wire from which on it is a flow's own."""
+"""The part of the data on a wire from which on the wire counts as used by one flow alone."""
 
 _LOST = 0.05
-"""Share of the bytes of a link that is worth a word if errors take it."""
+"""The share of a link's bytes from which on the loss by errors is mentioned."""
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """How the links of a run were used: those that were full, and those that sent packets again.
+    """The use of the links of a run: links that were full, and links that sent packets again.
 
-    `never` are links that were full at no time, and `idle` those that were hardly used. `own` has
-    the wires of the devices at the ends of each flow that its data takes, if no other flow has
-    more than a little data there.
+    `never` are links that were full at no time, and `idle` are links with little use. `own` has,
+    for each flow, the wires of the devices at its ends that its data crosses, if other flows have
+    only little data there.
     """
 
     full: frozenset[tuple[str, str]]

@@ -1,4 +1,4 @@
-"""What the results of all kinds of workloads have in common: failures, metrics and columns."""
+"""The common parts of the results of all kinds of workloads: failures, metrics and columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from peerlane.results.latency import Latency
 
 LISTS: dict[str, str] = dict(_core.workload_lists())
-"""The lists of workloads of scenarios and results, each with the word for an entry."""
+"""The lists of workloads in scenarios and results, each with the word for one entry."""
 
 Unit = Literal[
     "name", "word", "count", "amount", "bytes", "rate", "time", "times", "number", "share"
@@ -28,10 +28,10 @@ Unit = Literal[
 class Column:
     """A column of a table of results: its title, its values, and their unit.
 
-    Values in "times" are a number of things and the mean time of each, those in "share" 0 to 1.
+    Values in "times" are a count and the mean time of one; values in "share" are 0 to 1.
 
-    An `optional` column is left out where no row has a value. A narrow terminal leaves out the
-    columns that `folds` numbers, from 1 on; 0 for one that stays.
+    An `optional` column is left out if no row has a value. A narrow terminal leaves out columns in
+    the order of `folds`, from 1 on; a column with 0 stays.
     """
 
     title: str
@@ -42,12 +42,12 @@ class Column:
 
 
 def names(*fields: str) -> tuple[Column, ...]:
-    """Columns of names, which have the titles of their fields."""
+    """Columns of names, whose titles are the names of the fields."""
     return tuple(Column(field, attrgetter(field), "name") for field in fields)
 
 
 def counts(*fields: str, folds: tuple[int, ...]) -> tuple[Column, ...]:
-    """Columns of whole numbers, which have the titles of their fields."""
+    """Columns of whole numbers, whose titles are the names of the fields."""
     return tuple(
         Column(field, attrgetter(field), "count", fold)
         for field, fold in zip(fields, folds, strict=True)
@@ -57,14 +57,14 @@ def counts(*fields: str, folds: tuple[int, ...]) -> tuple[Column, ...]:
 def latencies(
     field: str, title: str, *quantiles: str, folds: tuple[int, ...]
 ) -> tuple[Column, ...]:
-    """Columns of quantiles of a latency; the first has the title before its name."""
+    """Columns of quantiles of a latency; the heading of the first begins with `title`."""
     titles = [f"{title} {quantiles[0]}", *quantiles[1:]]
     found = zip(titles, quantiles, folds, strict=True)
     return tuple(Column(name, quantile(field, one), "time", fold) for name, one, fold in found)
 
 
 def quantile(field: str, name: str) -> Callable[[Any], object]:
-    """Reads a quantile, or the mean, of a latency."""
+    """A function that reads a quantile, or the mean, of a latency."""
     return lambda row: getattr(getattr(row, field), name, None)
 
 
@@ -72,7 +72,7 @@ def quantile(field: str, name: str) -> Callable[[Any], object]:
 class SteadyState(Document):
     """The rate of a workload in the steady state, after its warm-up, of all its parts together.
 
-    `per_second` is in bytes, locks or transactions, `half_width_per_second` half of its 95 %
+    `per_second` counts bytes, locks or transactions; `half_width_per_second` is half of its 95 %
     confidence interval.
     """
 
@@ -88,10 +88,10 @@ class SteadyState(Document):
 
 
 PRECISION = 0.05
-"""Half of a confidence interval, as a part of the rate, above which a sentence says so."""
+"""Half of a confidence interval, as a part of the rate, above which a sentence reports it."""
 
 STEADY = Column("±", attrgetter("uncertainty"), "share", optional=True)
-"""The column of half of the confidence interval of the rate before it."""
+"""The column with half of the confidence interval of the rate in the column before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +100,28 @@ class WorkloadResult(Document, ABC):
 
     id: str
     METRIC: ClassVar[str]
-    """The value that a sweep shows if it names none, by its path in the JSON."""
+    """The metric that a sweep shows by default, by its path in the JSON."""
     DONE: ClassVar[str]
-    """The field with the work that is done: a number, or bytes."""
+    """The field with the completed work: a count, or bytes."""
     COLUMNS: ClassVar[tuple[Column, ...]] = ()
-    """The columns of its table, but for its id and its state."""
+    """The columns of the workload's table, without its id and its state."""
     STATE: ClassVar[str] = "data"
     """The title of the column of states."""
 
     @property
     def latency(self) -> Latency | None:
-        """The latencies of its requests, if there are any."""
+        """The latencies of the workload's requests, if it has any."""
         found: Latency | None = getattr(self, "latency_ns", None)
         return found
 
     @property
     def uncertainty(self) -> float | None:
-        """Half of the confidence interval of the rate in the steady state, as a part of it."""
+        """Half of the confidence interval of the steady rate, as a part of the rate."""
         steady: SteadyState | None = getattr(self, "steady", None)
         return steady.uncertainty if steady else None
 
     def doubt(self, length: str) -> str | None:
-        """Why the rate in the steady state is not known well after `length`."""
+        """The reason why the rate in the steady state is not known well after `length`."""
         share = self.uncertainty
         if share is None:
             return f"not steady within {length}: its rate is that of the whole time"
@@ -129,7 +129,7 @@ class WorkloadResult(Document, ABC):
 
     @property
     def measured(self) -> str:
-        """The value that a sweep shows, in words."""
+        """The value of the default metric, in words."""
         value: Any = self
         for name in self.METRIC.split("."):
             value = getattr(value, name, None)
@@ -138,22 +138,22 @@ class WorkloadResult(Document, ABC):
     @property
     @abstractmethod
     def is_right(self) -> bool:
-        """Whether all its work is done, and right."""
+        """Whether all work of the workload is done, and right."""
 
     @abstractmethod
     def state(self, *, lost: bool) -> str:
-        """Its state in a word; `lost` says whether the fabric has lost packets."""
+        """The state of the workload in a word; `lost` says that the fabric has lost packets."""
 
     @abstractmethod
     def failure(self) -> str | None:
-        """Why the workload failed; `None` if it succeeded."""
+        """The reason why the workload failed; `None` if it succeeded."""
 
 
 NOT_INTACT = "not every byte arrived exactly once, as it was sent"
 
 
 class MovedData(WorkloadResult):
-    """The result of a workload that moves bytes, and whether they arrived as they were."""
+    """The result of a workload that moves bytes, and whether all arrived unchanged."""
 
     __slots__ = ()
 
@@ -163,17 +163,17 @@ class MovedData(WorkloadResult):
 
     @property
     def is_right(self) -> bool:
-        """Whether every byte arrived exactly once, as it was sent."""
+        """Whether every byte arrived exactly once and unchanged."""
         return self.intact
 
     def state(self, *, lost: bool) -> str:
-        """The state of the bytes; if packets were lost, some did not arrive."""
+        """The state of the bytes in a word; `lost` says that packets were lost."""
         return (
             "intact" if self.intact else "differs" if self.completed and not lost else "incomplete"
         )
 
     def failure(self) -> str | None:
-        """Why the workload failed; `None` if it succeeded."""
+        """The reason why the workload failed; `None` if it succeeded."""
         if self.completed and self.intact:
             return None
         return NOT_INTACT if self.completed else "did not complete"

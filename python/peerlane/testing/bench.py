@@ -1,4 +1,4 @@
-"""A bench for one device: the test is the software, and the memory of the host."""
+"""A bench for one device: the test acts as the software and as the memory of the host."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ class Asked:
 class Bench:
     """One device, without a fabric.
 
-    A test accesses registers with `read` and `write`, and takes the requests of the device one by
-    one: `take`, then `complete` or `fail`. With `memory` the bench answers reads, writes and atomic
-    operations there by itself in `run`, and keeps the other requests.
+    A test accesses registers with `read` and `write`, and handles the requests of the device one by
+    one: `take`, then `complete` or `fail`. With `memory` the bench itself answers reads, writes and
+    atomic operations in this memory in `run`.
 
     Time passes only while the bench waits for the device, from timer to timer.
 
     Args:
         model: A class derived from `peerlane.Device`, an object of it, a `peerlane.Library` or a
             file.
-        memory: The memory of the host from address 0 on.
-        values: Values of parameters.
+        memory: The memory of the host, from address 0 on.
+        values: The values of parameters.
 
     Raises:
-        ModelError: The device has failed; an exception of a model in Python is the cause. All
-            calls raise it.
+        ModelError: The device has failed; an exception of a model in Python is the cause. All calls
+            of the bench can raise this error.
         TypeError: `model` is no class, object, library or file.
-        ValueError: `model` is not a model, or has no such parameters.
+        ValueError: `model` is not a model, or does not have the parameters.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Bench:
 
         Raises:
             RuntimeError: No BAR of the device has these bytes.
-            TypeError: The value is neither.
+            TypeError: The value is neither bytes nor a number.
             ValueError: There are no bytes, or the number does not have `length` bytes.
         """
         data = number_bytes(value, length) if isinstance(value, int) else data_bytes(value)
@@ -99,21 +99,23 @@ class Bench:
         """Reads registers as a little-endian number, and waits until the device answers.
 
         Raises:
-            RuntimeError: The device refuses it, has no such register, or does not answer.
+            RuntimeError: The device refuses the read, does not have the register, or does not
+                answer.
             ValueError: The length is not 1 byte or more.
         """
         return int.from_bytes(self.read_bytes(bar, offset, length), "little")
 
     def read_bytes(self, bar: int, offset: int, length: int) -> bytes:
-        """Reads registers as `read` does, as bytes."""
+        """Reads registers in the same way as `read`, and returns bytes."""
         _refuse_nothing("read", length)
         with _naming(f"read of {length} bytes at {offset:#x} of BAR {bar}"):
             return self._core.read(bar, offset, length)
 
     def take(self) -> Asked | None:
-        """The next request of the device; `None` if it makes none, and no timer of it is left.
+        """The next request of the device; `None` if it makes none and has no timer left.
 
-        A write counts as sent now. A read or an atomic operation waits for `complete` or `fail`.
+        A write counts as sent when it is taken. A read or an atomic operation waits for `complete`
+        or `fail`.
         """
         found = self._core.take()
         if found is None:
@@ -125,7 +127,8 @@ class Bench:
     def complete(self, asked: Asked, data: bytes | bytearray) -> None:
         """Completes a read or an atomic operation with data.
 
-        Of several requests with the same tag, it is the oldest one for as many bytes.
+        If several requests have the same tag, the oldest request for this number of bytes is
+        completed.
 
         Raises:
             ValueError: The request does not wait for data, or needs another number of bytes.
@@ -144,16 +147,16 @@ class Bench:
                 "atomic operations not enabled".
 
         Raises:
-            ValueError: The request does not wait for data, or there is no such reason.
+            ValueError: The request does not wait for data, or `why` is not a known reason.
         """
         self._core.fail(asked.tag, why)
 
     def pass_time(self) -> bool:
-        """Lets time pass to the next timer of the device; false if there is none."""
+        """Lets time pass to the next timer of the device; returns false if there is no timer."""
         return self._core.pass_time()
 
     def run(self) -> list[Asked]:
-        """Serves the requests from `memory` until the device makes none, and returns them all.
+        """Serves requests from `memory` until the device makes none; returns all requests.
 
         A read or an atomic operation beyond the memory is an unsupported request, and a write there
         is lost, as in a fabric.
@@ -178,13 +181,13 @@ class Bench:
 
 @contextmanager
 def _naming(access: str) -> Iterator[None]:
-    """Adds the access to the error of one that the device refuses."""
+    """Adds the access to the error message if the device refuses an access."""
     try:
         yield
     except ModelError:
         raise
     except OverflowError:
-        # No BAR has the number or the offset.
+        # No BAR has this number, or the BAR does not have this offset.
         raise RuntimeError(f"unsupported request: {access}") from None
     except RuntimeError as error:
         raise RuntimeError(f"{error}: {access}") from None
@@ -196,7 +199,7 @@ def _refuse_nothing(what: str, length: int) -> None:
 
 
 def _changed(asked: Asked, old: bytes) -> bytes:
-    """The value that an atomic operation leaves."""
+    """The value in memory after an atomic operation."""
     first, second = asked.data[: asked.length], asked.data[asked.length :]
     if asked.what == "swap":
         return first

@@ -25,31 +25,31 @@ if TYPE_CHECKING:
     from peerlane.topology.palette import Theme
 
 BETWEEN = 34.0
-"""Between parts of the fabric that nothing joins."""
+"""The space between parts of the fabric that are not connected."""
 HEAD = 28.0
 """The height of the line with the fabric's name."""
 
 
 @runtime_checkable
 class Enumerated(Protocol):
-    """A fabric that is enumerated: a `Simulation`."""
+    """A fabric after enumeration: a `Simulation`."""
 
     def tree(self) -> Tree:
-        """Its nodes and links."""
+        """The nodes and links of the fabric."""
 
     def wires(self) -> Wires:
-        """Its links, with those between sockets."""
+        """The wires of the fabric, including links between sockets."""
 
 
 class Buildable(Protocol):
     """A fabric that can be simulated: a `Fabric`."""
 
     def simulation(self) -> Enumerated:
-        """The fabric, enumerated."""
+        """The simulation of the fabric, after enumeration."""
 
 
 class Drawing(str):
-    """The text of an `<svg>` element, which notebooks show in their own colours."""
+    """The text of an `<svg>` element, which notebooks show in the colours of the notebook."""
 
     __slots__ = ()
 
@@ -65,17 +65,16 @@ def draw(
 ) -> Drawing:
     """The topology of a fabric as one `<svg>` element.
 
-    Links have their negotiated width and generation, and are the wider the more lanes they have.
-    With a result, each direction has the colour of its use, and stalls for credit are marked.
-    Siblings that are alike are drawn as one where there are many.
+    Links are labelled with their negotiated width and generation, and links with more lanes are
+    wider. With a result, each direction has the colour of its use, and stalls for credit are
+    marked. If there are many siblings that are alike, they are drawn as one box.
 
     Args:
         fabric: A `Fabric` or a `Simulation`.
-        result: Of a run of this fabric.
-        theme: Whose colours it has. "page" takes them from the custom properties `--ink`,
-            `--paper`, `--muted`, `--line` and `--accent` of the page around it, and where there are
-            none, it is light or dark as the reader prefers. "light" and "dark" have colours of
-            their own.
+        result: The result of a run of this fabric.
+        theme: The source of the colours. "page" uses the custom properties `--ink`, `--paper`,
+            `--muted`, `--line` and `--accent` of the page; without them, the drawing is light or
+            dark, as the reader prefers. "light" and "dark" have fixed colours.
 
     Raises:
         ScenarioError: The fabric cannot be built.
@@ -106,14 +105,14 @@ def _scene(tree: Tree, usage: Usage, sockets: dict[str, Sockets]) -> Scene:
 
 
 def _joint(joins: Joins, node: Node) -> str | None:
-    """What joins a node to other trees; nodes that fibres join are distinguished."""
+    """The connection of a node to other trees: its controller, or `None` for nodes with fibres."""
     if node.name in joins.network:
         return None
     return joins.controller.get(node.name, "")
 
 
 def _sockets(tree: Tree, wires: Wires) -> dict[str, Sockets]:
-    """The hosts with several sockets."""
+    """The sockets of each host that has several, by the name of the host."""
     found: dict[str, list[tuple[int, int, str]]] = {}
     hosts = {node.name for node in tree.nodes if node.kind == "host"}
     for wire in wires.links:

@@ -1,7 +1,7 @@
-"""Networks of routers laid out as what they are: rings, meshes and tori with their wrap-around.
+"""The layout of networks of routers by their shape: rings, meshes and tori with wrap-around links.
 
-Where there is space, each place has a box for the host and one for the router below it; in larger
-networks, and in networks of three dimensions, one mark stands for both.
+If there is space, each place has a box for the host and a box for the router below it. In larger
+networks, and in networks of three dimensions, a mark stands for both.
 """
 
 from __future__ import annotations
@@ -38,29 +38,29 @@ if TYPE_CHECKING:
     from peerlane.topology.use import Uses
 
 MOST_CELLS = 36
-"""Networks with more routers have a mark for each place."""
+"""In networks with more routers, each place has a mark instead of boxes."""
 MOST_WIRES = 600
-"""Networks with more fibres have one wire for all that are alike."""
+"""In networks with more fibres, all fibres that are alike are one wire."""
 
 MOST_NUMBERS = 16
-"""Longer sides have every fourth of their coordinates."""
+"""On longer sides, only every fourth coordinate is written."""
 
 CAPTION = 44.0
-"""The height of the lines that say what a network is."""
+"""The height of the lines that describe a network."""
 ROUTER = 26.0
 LINK = 46.0
 BESIDE = 62.0
-"""Between two places, and so below."""
+"""The horizontal space between two places, and the vertical space."""
 BELOW = 36.0
 SIZES = ((64, 15.0), (256, 11.0))
-"""The size of marks, for networks of up to so many routers."""
+"""The size of marks, for networks of up to a number of routers."""
 SMALLEST = 9.0
 DEEP = (2.3, -1.7)
-"""From a place to the next along the third dimension, in marks."""
+"""The offset from a place to the next along the third dimension, in sizes of marks."""
 
 
 class GridLayout(Layout):
-    """Places networks whose routers have a host each and nothing else."""
+    """Places networks in which each router has its own tree."""
 
     @cached_property
     def _members(self) -> dict[str, list[Node]]:
@@ -71,7 +71,7 @@ class GridLayout(Layout):
         return members
 
     def place(self, network: Network) -> Scene | None:
-        """The network; `None` if it is better drawn as trees with fibres below."""
+        """The drawing of the network; `None` if it should be drawn as trees with fibres below."""
         fibres = self._joins.fibres[network.name]
         grid = grid_of(network, fibres)
         few = len(network.routers) <= MOST_CELLS
@@ -87,7 +87,7 @@ class GridLayout(Layout):
         return whole
 
     def _are_chains(self, network: Network) -> bool:
-        """Whether nothing is below the hosts but what is above the routers."""
+        """Whether each tree is a chain of nodes that ends with its router."""
         return all(
             len({node.upstream.to for node in members if node.upstream}) == len(members) - 1
             and members[-1].name == router
@@ -106,15 +106,15 @@ class GridLayout(Layout):
         said = f"{counted(len(fibres), 'fibre')} of {lanes_of(network)}{span}"
         scene.texts.append(Text(0.0, 27.0, said))
 
-    # Boxes for hosts and routers
+    # Networks with boxes for hosts and routers
 
     def _cells(self, network: Network, grid: Grid) -> Scene:
-        """Each place with its host, and the router below it."""
+        """The drawing with a host and the router below it at each place."""
         scene = Scene()
         trees = {router: self._trees.place(self._above(router)) for router in network.routers}
         wide = max(tree.width for tree in trees.values())
         high = max(tree.height for tree in trees.values())
-        # Fibres leave by the left fifth of a router, and the link to its host by the rest.
+        # Fibres leave from the left fifth of a router, and the link to its host from the rest.
         own = max(widest(network.routers) + 2 * PADDING, (wide / 2 + 2 * PADDING) / (1 - COLUMN))
         pitch = max(own, own * COLUMN + PADDING + wide) + BESIDE, high + LINK + ROUTER + BELOW
         routers: dict[str, Box] = {}
@@ -137,12 +137,12 @@ class GridLayout(Layout):
         return scene
 
     def _above(self, router: str) -> Item:
-        """The tree above a router, without it."""
+        """The tree above a router, without the router."""
         (item,) = self._items([self._joins.tree.nodes[self._joins.root[router]]])
         return _without(item, router)
 
     def _link(self, scene: Scene, node: Node, box: Box) -> None:
-        """The link from the node above a router, straight down."""
+        """Draws the link from the node above a router, straight down."""
         link = node.upstream
         if link is None:
             return
@@ -161,10 +161,10 @@ class GridLayout(Layout):
             at = (above.bottom + box.y) / 2 + 3.5 + 12 * (number - (len(said) - 1) / 2)
             scene.texts.append(Text(x + size / 2 + 7, at, text))
 
-    # One mark for a place
+    # Networks with a mark for each place
 
     def _marks(self, network: Network, grid: Grid | None) -> Scene:
-        """Each place as a mark for the router and all of its tree."""
+        """The drawing with a mark for the router and its tree at each place."""
         scene = Scene()
         count = len(network.routers)
         size = next((size for most, size in SIZES if count <= most), SMALLEST)
@@ -214,7 +214,7 @@ class GridLayout(Layout):
         )
 
     def _told(self, network: Network, marks: Mapping[str, Box]) -> dict[str, Box]:
-        """The marks, whose notes have what their routers send into fibres that are drawn as one."""
+        """The marks, with notes on the traffic into fibres, which are not drawn one by one."""
         notes = {router: [mark.note] for router, mark in marks.items()}
         for fibre in self._joins.fibres[network.name]:
             if uses := self._usage.fibres.get(fibre.id):
@@ -224,7 +224,7 @@ class GridLayout(Layout):
             router: replace(mark, note="\n".join(notes[router])) for router, mark in marks.items()
         }
 
-    # Fibres
+    # Fibres of both kinds of networks
 
     def _fibres(
         self,
@@ -234,7 +234,7 @@ class GridLayout(Layout):
         routers: Mapping[str, Box],
         route: Callable[[Box, Box, Way], tuple[Point, ...]],
     ) -> None:
-        """Draws all fibres; in large networks, those that are alike as one wire."""
+        """Draws all fibres; in large networks, fibres that are alike are drawn as one wire."""
         seen: set[tuple[str, str]] = set()
         wires: list[tuple[Fibre, tuple[Point, ...], Uses | None]] = []
         for fibre in self._joins.fibres[network.name]:
@@ -261,7 +261,7 @@ class GridLayout(Layout):
 def _merged(
     network: Network, wires: Iterable[tuple[Fibre, tuple[Point, ...], Uses | None]]
 ) -> list[Wire]:
-    """A wire for all fibres in the same steps of the scale of use."""
+    """A wire for all fibres whose use is in the same steps of the scale."""
     alike: dict[object, list[tuple[Fibre, tuple[Point, ...], Uses | None]]] = defaultdict(list)
     for fibre, line, uses in wires:
         steps = uses and (uses[0].step, uses[1].step)
@@ -280,7 +280,7 @@ def _merged(
 
 
 def _places(network: Network, grid: Grid | None, size: float) -> dict[str, Point]:
-    """The upper left corners of marks of a size."""
+    """The upper left corners of marks of the given size."""
     if grid is None:
         pitch = size + 14
         return {name: (x * pitch, y * pitch) for name, (x, y) in circle_of(network).items()}
@@ -296,7 +296,7 @@ def _places(network: Network, grid: Grid | None, size: float) -> dict[str, Point
 
 
 def _number(scene: Scene, network: Network, grid: Grid, marks: Mapping[str, Box]) -> None:
-    """Writes the coordinates of columns and rows beside them."""
+    """Writes the coordinates of columns and rows beside the marks."""
     if network.sides is None or len(grid.sides) != len([s for s in network.sides if s > 1]):
         return
     for name, place in grid.at.items():
@@ -313,7 +313,7 @@ def _number(scene: Scene, network: Network, grid: Grid, marks: Mapping[str, Box]
 
 
 def _every(side: int) -> int:
-    """From one number at a side to the next."""
+    """The distance between two coordinates that are written at a side."""
     return 1 if side <= MOST_NUMBERS else 4
 
 
@@ -325,7 +325,7 @@ def _kinds(members: Sequence[Node]) -> list[tuple[str, int]]:
 
 
 def _without(item: Item, name: str) -> Item:
-    """An item without a node below it."""
+    """An item without the node `name` below it."""
     below = [_without(child, name) for child in item.below if name not in child.names]
     return replace(item, below=tuple(below))
 

@@ -1,4 +1,4 @@
-"""Nodes as they are drawn: one by one, or, in large fabrics, siblings that are alike as one."""
+"""Items of drawings: single nodes, or, in large fabrics, groups of siblings that are alike."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from peerlane.topology.use import Usage, Uses
 
 MOST_COLUMNS = 14
-"""Trees that would be wider are drawn with siblings in groups."""
+"""If trees are wider, siblings are drawn in groups."""
 LEAST = 3
-"""A group has at least so many nodes."""
+"""The least number of nodes in a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Nodes that are drawn as one box, what is below them, and the link above them.
+    """Nodes that are drawn as one box, the items below them, and the use of the link above.
 
-    The nodes are alike, with all that is below them, and so are their links.
+    The nodes are alike, and so are all nodes below them and their links.
     """
 
     nodes: tuple[Node, ...]
@@ -38,28 +38,28 @@ class Item:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all."""
+        """The names of all nodes."""
         return tuple(node.name for node in self.nodes)
 
     @property
     def columns(self) -> int:
-        """How many boxes stand side by side at the bottom."""
+        """The number of boxes side by side at the lowest level."""
         return sum(item.columns for item in self.below) or 1
 
     @property
     def levels(self) -> int:
-        """How many boxes stand one above the other."""
+        """The number of levels of boxes."""
         return 1 + max((item.levels for item in self.below), default=0)
 
 
 class Grouping:
-    """Finds the nodes that may be drawn as one.
+    """Finds the nodes that may be drawn as one box.
 
     Args:
         tree: The fabric.
-        usage: What the links carried; links in different steps of the scale are not alike.
-        alone: What distinguishes a node from others, such as its controller; the nodes with
-            `None` are never grouped, nor are those above them.
+        usage: The use of links; links whose use is in different steps of the scale are not alike.
+        alone: A function for a property that distinguishes nodes, such as the controller; nodes for
+            which it returns `None`, and the nodes above them, are never grouped.
     """
 
     def __init__(self, tree: Tree, usage: Usage, alone: Callable[[Node], Hashable | None]) -> None:
@@ -78,7 +78,7 @@ class Grouping:
             self._signatures[node.name] = self._signature(node)
 
     def items(self, roots: Sequence[Node]) -> tuple[Item, ...]:
-        """The trees of some roots; in groups, if they are too many to be drawn one by one."""
+        """The trees of some roots, in groups if there are too many nodes to draw each."""
         single = tuple(self._item((root,), grouped=False) for root in roots)
         if sum(item.columns for item in single) <= MOST_COLUMNS:
             return single
@@ -108,7 +108,7 @@ class Grouping:
         return Item(nodes, below, together(self._usage.links.get(node.name) for node in nodes))
 
     def _signature(self, node: Node) -> Hashable:
-        """The same for nodes that are alike."""
+        """A value that is equal for nodes that are alike."""
         alone = self._alone(node)
         below = tuple(self._signatures[one.name] for one in self._below.get(node.name, ()))
         if alone is None:

@@ -1,4 +1,4 @@
-"""Which trees belong together: those that fibres, controllers and cables join."""
+"""The connections between trees: fibres, controllers and cables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Joined:
-    """Trees that are drawn together, by their roots, and what joins them."""
+    """Trees that are drawn together, by their roots, with their controllers and networks."""
 
     roots: list[Node] = field(default_factory=list)
     controllers: list[Controller] = field(default_factory=list)
@@ -19,7 +19,7 @@ class Joined:
 
 
 class Joins:
-    """What joins the trees of a fabric."""
+    """The connections between the trees of a fabric."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
@@ -42,7 +42,7 @@ class Joins:
             self.fibres[self.network[fibre.source]].append(fibre)
 
     def parts(self) -> list[Joined]:
-        """The trees that are joined, and those that nothing joins as the first part, if any."""
+        """The groups of connected trees; trees without connections are the first group, if any."""
         leaders = _Leaders()
         for controller in self.tree.controllers:
             ports = (*controller.ports, *(port.name for port in controller.io_ports))
@@ -68,7 +68,7 @@ class Joins:
         return [alone] * bool(alone.roots) + list(found.values())
 
     def is_simple(self, part: Joined) -> bool:
-        """Whether a part is one network, and each of its trees has one router and no `nic`."""
+        """Whether a part is one network in which each tree has one router and no `nic`."""
         if part.controllers or len(part.networks) != 1:
             return False
         roots = [self.root[router] for router in part.networks[0].routers]
@@ -76,7 +76,7 @@ class Joins:
 
 
 class _Leaders:
-    """Sets of names that are merged; each is known by one of its names, its leader."""
+    """Sets of names that can be merged; one name of each set, its leader, identifies the set."""
 
     def __init__(self) -> None:
         self._above: dict[str, str] = {}
@@ -91,7 +91,7 @@ class _Leaders:
                 self._above[one] = other
 
     def of(self, name: str) -> str | None:
-        """The leader; `None` if the name was never joined."""
+        """The leader of a name's set; `None` if the name is in no set."""
         if name not in self._above:
             return None
         while (above := self._above[name]) != name:
@@ -101,5 +101,5 @@ class _Leaders:
 
 
 def _key(controller: Controller) -> str:
-    """Controllers may have the names of nodes."""
+    """The name of a controller in sets; its prefix is needed because nodes can have the name."""
     return f"controller {controller.name}"

@@ -1,4 +1,4 @@
-"""The base of all layouts: the parts of a fabric that each works with."""
+"""The base class of all layouts."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class Layout:
     """Places parts of a fabric.
 
     Args:
-        joins: What joins the trees of the fabric.
-        usage: What the links carried.
-        trees: Places a tree.
-        items: The items of the trees of some roots.
+        joins: The connections between the trees of the fabric.
+        usage: The use of the links.
+        trees: The layout that places a tree.
+        items: A function that returns the items of the trees of some roots.
     """
 
     def __init__(

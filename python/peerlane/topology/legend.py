@@ -1,4 +1,4 @@
-"""What is above and below a drawing: the name of the fabric, and what colours and marks mean."""
+"""The head and the legend of a drawing: the fabric's name, and the meaning of colours and marks."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 SWATCH = 36.0
 IDLE_SWATCH = 54.0
 MARK = 12.0
-"""The widths of samples."""
+"""The widths of samples of colours and marks."""
 GAP = 12.0
 WIDE = 500.0
-"""Drawings from there on have space beside the scale."""
+"""From this width on, a drawing has space beside the scale."""
 
 
 def head_of(tree: Tree) -> Text:
-    """The name of a fabric, and how many nodes it has of each kind."""
+    """The name of a fabric, and the number of nodes of each kind."""
     found: dict[str, int] = {}
     for node in tree.nodes:
         kind = {"io-port": "I/O port"}.get(node.kind, node.kind)
@@ -34,11 +34,11 @@ def head_of(tree: Tree) -> Text:
 
 
 def legend(*, stalls: bool, width: float) -> Scene:
-    """The scale of use, and what the two lines of a link and the marks are.
+    """The scale of use, and the meaning of the two lines of a link and of the marks.
 
     Args:
         stalls: Whether there are marks of stalls.
-        width: That of the drawing; what does not fit beside the scale stands below it.
+        width: The width of the drawing; explanations that do not fit beside the scale are below it.
     """
     scene = Scene()
     scene.texts.append(Text(0.0, 10.0, "time in use, while flows ran"))

@@ -1,7 +1,7 @@
 """The colours of a drawing: colours of the page around it, or of a theme of its own.
 
-The scale of use goes from the paper over orange to the ink. Its steps differ in lightness, on light
-and on dark paper, so that nobody needs to tell hues apart.
+The colours of the scale of use are from paper over orange to ink. The steps differ in lightness, on
+light and on dark paper, so that readers need not distinguish hues.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STEPS = (
     (ORANGE, "ink", 0.38),
     (ORANGE, "ink", 0.72),
 )
-"""The colour of each step of the scale: a colour, and the share of another in it."""
+"""The colour of each step of the scale: a colour, another colour, and the share of the latter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +43,12 @@ DARK = Palette(ink="#e6edf3", paper="#15191e", muted="#9aa4ae", line="#6e7781", 
 
 
 def coloured(rules: str, theme: Theme) -> str:
-    """A style sheet whose colours are `var(--t-NAME)`, in a theme.
+    """A style sheet, whose rules have colours `var(--t-NAME)`, in the colours of a theme.
 
-    For a page they are custom properties of the drawing, which takes them from the page's `--ink`,
-    `--paper`, `--muted`, `--line` and `--accent`; where the page has none, from the light or the
-    dark theme, as the reader prefers, and on print from the light one. The other themes have plain
-    colours, which any program can show.
+    In the theme "page" the colours are custom properties of the drawing, with the values of the
+    page's `--ink`, `--paper`, `--muted`, `--line` and `--accent`. Without these, the values are
+    from the light or the dark theme, as the reader prefers, and in print from the light theme. The
+    other themes have plain colours, which any program can show.
     """
     if theme == "page":
         dark = f"@media screen and (prefers-color-scheme:dark){{{_of_page(DARK)}}}"
@@ -72,20 +72,20 @@ def colour(theme: Palette, step: int) -> str:
 
 
 def mix(one: str, other: str, share: float) -> str:
-    """The colour with a `share` of the other, as `color-mix(in srgb, ...)` has it."""
+    """The first colour with a `share` of the other, mixed as in `color-mix(in srgb, ...)`."""
     pairs = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
     return "#" + "".join(f"{round(a * (1 - share) + b * share):02x}" for a, b in pairs)
 
 
 def _of_page(theme: Palette) -> str:
-    """The colours of the page, or else of a theme."""
+    """A rule with the colours of the page, or of `theme` if the page does not define them."""
     names = theme.__slots__
     said = "".join(f"--t-{name}:var(--{name},{getattr(theme, name)});" for name in names)
     return f".peerlane-topology{{{said}}}"
 
 
 def _scale() -> str:
-    """The scale of use, mixed of the colours of the page."""
+    """A rule with the colours of the scale of use, mixed from the colours of the page."""
     said = ""
     for step, (base, other, share) in enumerate(_STEPS):
         first = base if base.startswith("#") else f"var(--t-{base})"

@@ -1,4 +1,4 @@
-"""Where the routers of a network stand: on a ring or a grid, and of other networks on a circle."""
+"""The places of the routers of a network: on a ring or a grid, or else on a circle."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Where routers stand, in units of places along each of up to three dimensions.
+    """The places of routers on a grid, in units along each of up to three dimensions.
 
-    `sides` has the number of places along each, and `wraps` whether the last is joined to the
-    first.
+    `sides` has the number of places along each dimension, and `wraps` is whether the last place is
+    connected to the first.
     """
 
     at: Mapping[str, tuple[float, ...]]
@@ -27,7 +27,7 @@ class Grid:
 
 
 def grid_of(network: Network, fibres: Sequence[Fibre]) -> Grid | None:
-    """Where the routers of a network stand; `None` if it is no ring, mesh or torus."""
+    """The places of the routers of a network; `None` if it is no ring, mesh or torus."""
     count = len(network.routers)
     if network.sides is None:
         order = _circuit(network.routers, fibres)
@@ -46,7 +46,7 @@ def grid_of(network: Network, fibres: Sequence[Fibre]) -> Grid | None:
 
 
 def circle_of(network: Network) -> dict[str, Point]:
-    """The routers on a circle, a unit between neighbours."""
+    """The places of routers on a circle, with a distance of one unit between neighbours."""
     count = len(network.routers)
     radius = count / (2 * pi)
     angles = (2 * pi * number / count for number in range(count))
@@ -57,7 +57,7 @@ def circle_of(network: Network) -> dict[str, Point]:
 
 
 def _ring(order: Sequence[str]) -> Grid:
-    """A ring as two rows, so that all its links are short."""
+    """The places of a ring in two rows, so that all its links are short."""
     count = len(order)
     columns = ceil(count / 2)
     at = {
@@ -68,7 +68,7 @@ def _ring(order: Sequence[str]) -> Grid:
 
 
 def _circuit(routers: Sequence[str], fibres: Sequence[Fibre]) -> list[str] | None:
-    """The routers in the order in which fibres join them to a ring, if they do."""
+    """The routers in the order of the ring that fibres form; `None` if they form no ring."""
     least = 3
     neighbours: dict[str, list[str]] = {router: [] for router in routers}
     for fibre in fibres:

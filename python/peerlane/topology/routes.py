@@ -1,4 +1,4 @@
-"""The ways that fibres go between the boxes of a grid: straight, beside another one, or around."""
+"""The lines of fibres between the boxes of a grid: straight, beside another fibre, or around."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ if TYPE_CHECKING:
     from peerlane.topology.scene import Box, Point
 
 OUT = 15.0
-"""How far a wrap-around link goes beyond the last router."""
+"""The distance by which a wrap-around link extends beyond the last router."""
 COLUMN = 0.2
-"""Where fibres leave the box of a router upwards and downwards, from its left edge."""
+"""The place where fibres leave a router upwards and downwards, as a share of its width from the
+left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a fibre goes, and along which axis, if it goes along one."""
+    """The kind of line of a fibre, and its axis, if it is along one axis."""
 
     axis: int | None
     how: Literal["straight", "beside", "around"] = "straight"
 
 
 def way_of(grid: Grid, fibre: Fibre, seen: set[tuple[str, str]]) -> Way:
-    """How a fibre goes; the second one between two routers goes beside the first one."""
+    """The line of a fibre; the second fibre between two routers is drawn beside the first."""
     if fibre.source not in grid.at or fibre.target not in grid.at:
         return Way(None)
     one, other = grid.at[fibre.source], grid.at[fibre.target]
@@ -46,7 +47,7 @@ def way_of(grid: Grid, fibre: Fibre, seen: set[tuple[str, str]]) -> Way:
 
 
 def orthogonal(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
-    """Along the rows and columns of boxes: a fibre leaves a column by the left of its router."""
+    """A line along rows and columns of boxes; in a column, fibres leave a router on its left."""
     if way.axis == 0:
         first, last = sorted((source, target), key=lambda box: box.x)
         line = _along_row(first, last, way)
@@ -89,14 +90,15 @@ def _along_column(first: Box, last: Box, way: Way) -> tuple[Point, ...]:
 
 
 def direct(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
-    """From mark to mark, straight; a wrap-around link beside the line of all between."""
+    """A straight line from mark to mark; a wrap-around link is beside the line of all between."""
     (x, y), (to_x, to_y) = source.centre, target.centre
     if way.how == "straight":
         return _edge(source, target.centre), _edge(target, source.centre)
     length = hypot(to_x - x, to_y - y) or 1.0
     dx, dy = (to_x - x) / length, (to_y - y) / length
     aside = source.width / 2 + 5
-    # The same side for both directions: below rows, left of columns, below what goes into depth.
+    # Both directions use the same side: below rows, left of columns, below lines of the third
+    # dimension.
     nx, ny = {0: (0.0, aside), 1: (-aside, 0.0)}.get(way.axis or 0, (aside * 0.6, aside * 0.8))
     if way.how == "beside":
         before = (x + nx + dx * length * 0.3, y + ny + dy * length * 0.3)
@@ -115,7 +117,7 @@ def direct(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
 
 
 def _edge(box: Box, to: Point) -> Point:
-    """Where the line from the middle of a box to a point leaves it."""
+    """The point where the line from the middle of a box to another point leaves the box."""
     x, y = box.centre
     dx, dy = to[0] - x, to[1] - y
     shares_ = [half / abs(d) for half, d in ((box.width / 2, dx), (box.height / 2, dy)) if d]

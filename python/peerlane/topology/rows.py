@@ -1,4 +1,4 @@
-"""Trees in a row, and below them what joins them: crossbars with their I/O ports, and fibres."""
+"""Trees in a row, and below them their connections: crossbars with I/O ports, and fibres."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from peerlane.topology.scene import Point
 
 BETWEEN = 34.0
-"""Between two trees."""
+"""The space between two trees."""
 APART = 110.0
-"""Between two crossbars: room for the label of a cable."""
+"""The space between two crossbars, for the label of a cable."""
 DROP = 44.0
-"""From what is above a crossbar to the crossbar, and from it to what is below."""
+"""The vertical space between a crossbar and the trees above it, and the nodes below it."""
 LANE = 26.0
-"""From one fibre below the trees to the next, and so of cables: room for a label."""
+"""The distance between two fibres below the trees, and between cables, for a label."""
 CROSSBAR = 42.0
 """The height of a crossbar."""
 MOST_LABELS = 4
-"""More fibres that are alike have one label below them."""
+"""If more fibres are alike, they have one label below them."""
 WIDEST = 1500.0
-"""Trees that nothing joins go on in a further row from there."""
+"""The width from which on unconnected trees continue in another row."""
 
 
 class RowLayout(Layout):
-    """Places trees that are joined, or that nothing joins."""
+    """Places a group of connected trees, or the trees without connections."""
 
     def place(self, part: Joined) -> Scene:
-        """The trees of a part, and what joins them."""
+        """The trees of a part, with their connections."""
         if not part.controllers:
             scene = self._row(self._items(part.roots), wrapped=not part.networks)
         else:
@@ -58,7 +58,7 @@ class RowLayout(Layout):
         return scene
 
     def _row(self, items: Sequence[Item], *, wrapped: bool = False) -> Scene:
-        """The trees side by side; `wrapped` in several rows, if one would be too wide."""
+        """The trees side by side; with `wrapped`, in several rows if one row would be too wide."""
         scene = Scene()
         x = y = 0.0
         for item in items:
@@ -70,7 +70,7 @@ class RowLayout(Layout):
         return scene
 
     def _with_crossbars(self, part: Joined) -> Scene:
-        """The trees of each controller above it, and the trees of its I/O ports below."""
+        """The trees of each controller above it, and the trees of its I/O ports below it."""
         homes = self._homes(part)
         scene, below = Scene(), Scene()
         spans: dict[str, tuple[float, float]] = {}
@@ -97,7 +97,7 @@ class RowLayout(Layout):
         return scene
 
     def _homes(self, part: Joined) -> dict[str, list[Node]]:
-        """The roots above each controller: that of their first `nic`."""
+        """The roots above each controller; a root is above the controller of its first `nic`."""
         homes: dict[str, list[Node]] = defaultdict(list)
         placed: set[str] = set()
         for controller in part.controllers:
@@ -112,7 +112,7 @@ class RowLayout(Layout):
         return homes
 
     def _attach(self, scene: Scene, crossbars: dict[str, Box]) -> None:
-        """Joins `nic` devices and I/O ports to their crossbars; such a joint is no link."""
+        """Draws the connections of `nic` devices and I/O ports to crossbars, which are no links."""
         for box in list(scene.boxes):
             controller = self._joins.controller.get(box.names[0])
             if controller is None or box.kind not in {"device", "io-port"}:
@@ -190,7 +190,7 @@ class RowLayout(Layout):
             scene.texts.append(Text(middle, y + size / 2 + 13, said, "middle"))
 
     def _fibres(self, scene: Scene, network: Network) -> None:
-        """Draws fibres below all trees, each in a lane in which nothing is in its way."""
+        """Draws fibres below all trees, each in a lane where it crosses no other fibre."""
         boxes = scene.by_name()
         fibres = self._joins.fibres[network.name]
         ends: dict[str, int] = defaultdict(int)
@@ -264,7 +264,7 @@ def _least_width(controller: Controller) -> float:
 
 
 def _far_cables(controllers: Sequence[Controller], cables: Sequence[Cable]) -> list[Cable]:
-    """The cables between controllers that do not stand side by side."""
+    """The cables between controllers that are not side by side."""
     order = {one.name: number for number, one in enumerate(controllers)}
     return [
         cable
@@ -278,7 +278,7 @@ def _length(boxes: dict[str, Box], fibre: Fibre) -> float:
 
 
 def _span(start: float, end: float, label: float) -> tuple[float, float]:
-    """What a lane keeps free for a fibre and its label."""
+    """The horizontal range that a fibre and its label occupy in a lane."""
     middle, half = (start + end) / 2, max(abs(end - start), label) / 2 + 8
     return middle - half, middle + half
 

@@ -1,4 +1,4 @@
-"""What a drawing is made of: boxes, the wires between them, and text, with their places.
+"""The elements of a drawing: boxes, the wires between them, and text, with their places.
 
 Lengths are in pixels of the drawing at its natural size; x grows to the right and y downwards.
 """
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 Cell = tuple[float, float, str]
-"""A socket of a host: left edge, width and label."""
+"""A socket of a host: its left edge, width and label."""
 Port = tuple[float, float, str]
 """A port: its middle, its lower edge and its number."""
 
@@ -22,18 +22,18 @@ WireKind = Literal["link", "socket", "cable", "fibre", "attachment"]
 Anchor = Literal["start", "middle", "end"]
 
 FONT = 12.0
-"""Size of the text in boxes."""
+"""The size of the text in boxes."""
 SMALL = 10.0
-"""Size of all other text."""
+"""The size of all other text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node, or several that are drawn as one; `x` and `y` are of its upper left corner.
+    """A node, or several nodes in one box; `x` and `y` are the place of the upper left corner.
 
-    `lines` are its text, the first of them the name; `note` is what a tooltip says. A box without
-    lines is a mark that only its tooltip names: `links` are those between the nodes that it stands
-    for, and `fill` the step of the scale of use that they have.
+    `lines` are the text, the first line is the name; `note` is the text of a tooltip. A box without
+    lines is a mark, whose name is only in the tooltip: `links` are the links between the nodes of
+    the mark, and `fill` is the step of the scale for the use of these links.
     """
 
     names: tuple[str, ...]
@@ -56,12 +56,12 @@ class Box:
 
     @property
     def right(self) -> float:
-        """Its right edge."""
+        """The right edge of the box."""
         return self.x + self.width
 
     @property
     def bottom(self) -> float:
-        """Its lower edge."""
+        """The lower edge of the box."""
         return self.y + self.height
 
     def moved(self, x: float, y: float) -> Box:
@@ -77,11 +77,11 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A link, or several that are alike, along lines from one box to another.
+    """A link, or several links that are alike, with lines from one box to another.
 
-    `ids` are the links. `ends` are the first names of the boxes that all lines join, if these are
-    the same. `thickness` is the whole width of a line. `uses` has what each direction carried,
-    along the lines and against them.
+    `ids` are the ids of the links. `ends` are the first names of the two boxes, if all lines
+    connect the same boxes. `thickness` is the whole width of a line. `uses` has the use of both
+    directions, along the lines and against them.
     """
 
     ids: tuple[str, ...]
@@ -92,12 +92,12 @@ class Wire:
     note: str
     uses: Uses | None = None
     broken: str | None = None
-    """Why the link does not work to the end: "failed" or "severed"."""
+    """The reason why the link stops working: "failed" or "severed"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A line of text; `y` is its baseline."""
+    """A line of text; `y` is the place of its baseline."""
 
     x: float
     y: float
@@ -108,7 +108,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Swatch:
-    """A sample of a colour of the scale of use, or, without a step, of the mark of a stall."""
+    """A sample of a colour of the scale of use, or, without a step, the mark of a stall."""
 
     x: float
     y: float
@@ -118,7 +118,7 @@ class Swatch:
 
 @dataclass(slots=True)
 class Scene:
-    """A drawing, or a part of one, from (0, 0) to (`width`, `height`)."""
+    """A drawing or a part of a drawing, from (0, 0) to (`width`, `height`)."""
 
     width: float = 0.0
     height: float = 0.0
@@ -128,7 +128,7 @@ class Scene:
     swatches: list[Swatch] = field(default_factory=list)
 
     def add(self, part: Scene, x: float, y: float) -> None:
-        """Adds another drawing, whose upper left corner comes to (`x`, `y`)."""
+        """Adds another drawing, with its upper left corner at (`x`, `y`)."""
         self.boxes += [box.moved(x, y) for box in part.boxes]
         self.wires += [
             replace(wire, lines=tuple(_moved(line, x, y) for line in wire.lines))
@@ -140,7 +140,7 @@ class Scene:
         self.height = max(self.height, y + part.height)
 
     def by_name(self) -> dict[str, Box]:
-        """The box that stands for each node."""
+        """The box of each node, by the name of the node."""
         return {name: box for box in self.boxes for name in box.names}
 
 
@@ -149,7 +149,7 @@ def _moved(line: tuple[Point, ...], x: float, y: float) -> tuple[Point, ...]:
 
 
 BOLD = 1.2
-"""How much wider bold text is, at most."""
+"""The largest ratio of the width of bold text to the width of plain text."""
 
 
 def shortened(text: str, most: int = 22) -> str:

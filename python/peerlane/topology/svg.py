@@ -1,7 +1,7 @@
-"""A drawing as SVG: one element that can stand in a page or in a file.
+"""A drawing as SVG: one element for a page or a file.
 
-Every name is escaped. Elements of nodes and links say in `data-nodes` and `data-links` which they
-stand for, a JSON list each. There are no ids, so that several drawings can stand in a page.
+Every name is escaped. Elements of nodes and links have the names in `data-nodes` and `data-links`,
+each of which is a JSON list. There are no ids, so that a page can have several drawings.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LINE = 15.0
 CORNER = 7.0
 """The radius of the bends of wires."""
 BETWEEN = 1.6
-"""Between the two directions of a link."""
+"""The space between the two directions of a link."""
 
 _SIZES = {"small": SMALL, "font": FONT, "title": FONT + 1, "more": FONT - 1}
 _RULES = Template(
@@ -44,7 +44,7 @@ _RULES = Template(
 
 
 def written(scene: Scene, label: str, theme: Theme) -> str:
-    """The drawing as text; `label` says what it is to those who cannot see it."""
+    """The drawing as text; `label` describes it for readers who cannot see it."""
     spans = [_span(text) for text in scene.texts]
     left = min([0.0, *(start for start, _ in spans)]) - MARGIN
     width = max([scene.width, *(end for _, end in spans)]) + MARGIN - left
@@ -127,7 +127,7 @@ def _wire(wire: Wire) -> str:
 
 
 def _strokes(wire: Wire) -> Iterator[tuple[str, float, str]]:
-    """The lines of a wire, or of each direction, on the right of who goes along them."""
+    """The lines of a wire, or of each direction, which is on the right side in its direction."""
     if wire.uses is None:
         yield "".join(map(_path, wire.lines)), wire.thickness, ""
         return
@@ -138,7 +138,7 @@ def _strokes(wire: Wire) -> Iterator[tuple[str, float, str]]:
 
 
 def _stalls(wire: Wire) -> str:
-    """A mark near each end whose packets waited for credit."""
+    """Marks near the ends from which packets waited for credit."""
     if wire.uses is None or len(wire.lines) > 1:
         return ""
     (line,) = wire.lines
@@ -158,7 +158,7 @@ def stall_mark(x: float, y: float) -> str:
 
 
 def along(points: Sequence[Point], distance: float) -> Point:
-    """The point at a distance from the beginning of a line, or its middle if it is short."""
+    """The point at a distance from the beginning of a line, or near its middle if it is short."""
     (x, y), (to_x, to_y) = points[0], points[1]
     length = hypot(to_x - x, to_y - y)
     share = min(distance / length, 0.4) if length else 0.0
@@ -166,7 +166,7 @@ def along(points: Sequence[Point], distance: float) -> Point:
 
 
 def shifted(points: Sequence[Point], by: float) -> list[Point]:
-    """The line beside another, on the right of who goes along it where `by` is positive."""
+    """The line beside another line; it is on the right in its direction if `by` is positive."""
     normals = []
     for (x, y), (to_x, to_y) in pairwise(points):
         length = hypot(to_x - x, to_y - y) or 1.0
@@ -182,7 +182,7 @@ def shifted(points: Sequence[Point], by: float) -> list[Point]:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """The commands of a line with round bends."""
+    """The path commands of a line with round bends."""
     said = [f"M{_n(points[0][0])} {_n(points[0][1])}"]
     for before, (x, y), after in zip(points, points[1:], points[2:], strict=False):
         lengths = [hypot(px - x, py - y) for px, py in (before, after)]
@@ -205,7 +205,7 @@ def _swatch(swatch: Swatch) -> str:
 
 
 def _span(text: Text) -> tuple[float, float]:
-    """Where a line of text begins and ends."""
+    """The horizontal range of a line of text."""
     width = text_width(text.text, SMALL if text.style == "label" else BOLD * (FONT + 1))
     left = text.x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor]
     return left, left + width

@@ -1,6 +1,7 @@
-"""The layout of PCI Express trees, top down: hosts, switches and devices, and the links between.
+"""The layout of PCI Express trees from top to bottom: hosts, switches, devices and their links.
 
-A host or switch is as wide as what is below it, so that each link goes straight down from its port.
+A host or switch is as wide as all nodes below it, so that each link is a vertical line from its
+port.
 """
 
 from __future__ import annotations
@@ -32,42 +33,42 @@ if TYPE_CHECKING:
     from peerlane.topology.use import Usage
 
 LINE = 15.0
-"""From one line of text in a box to the next."""
+"""The distance from one line of text in a box to the next."""
 PADDING = 12.0
-"""Between the text of a box and its edge."""
+"""The space between the text of a box and its edge."""
 LEAST_WIDTH = 92.0
 GAP = 18.0
-"""Between boxes side by side."""
+"""The space between boxes side by side."""
 LINK = 62.0
 """The length of a link between two levels."""
 PORT = 14.0
-"""The height that the numbers of ports take, and half the width."""
+"""The height of port numbers, and half of their width."""
 SOCKET = 22.0
 """The height of a socket within its host."""
 SOCKET_GAP = 46.0
 SOCKET_LANE = 9.0
-"""From one link between sockets that are not neighbours to the next."""
+"""The distance between the lanes of links between sockets that are not neighbours."""
 USED_GAP, USED_LANE = 88.0, 15.0
-"""The gap and the lane where the use of the links between sockets stands at them."""
+"""The gap and the distance of lanes if links between sockets are labelled with their use."""
 LABEL = 7.0
-"""From a link to its label."""
+"""The distance from a link to its label."""
 
 
 def thickness(lanes: int) -> float:
-    """The width of the line of a link: a line of twice the lanes is about 1.4 times as wide."""
+    """The width of the line of a link: with twice the lanes, it is about 1.4 times as wide."""
     return round(1.7 * sqrt(lanes), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """The sockets of a host, and the pairs of them that links join, with the ids of these."""
+    """The sockets of a host, and the links between sockets: two sockets and the id of the link."""
 
     count: int
     pairs: tuple[tuple[int, int, str], ...]
 
     @property
     def lanes(self) -> list[tuple[int, int, str]]:
-        """The pairs that are not neighbours."""
+        """The links between sockets that are not neighbours."""
         return [pair for pair in self.pairs if pair[1] - pair[0] > 1]
 
 
@@ -75,7 +76,7 @@ class TreeLayout:
     """Places the items of trees.
 
     Args:
-        usage: What the links carried.
+        usage: The use of the links.
         sockets: The hosts with several sockets, by name.
     """
 
@@ -87,13 +88,13 @@ class TreeLayout:
         self._lane = USED_LANE if usage.known else SOCKET_LANE
 
     def place(self, item: Item) -> Scene:
-        """One tree, as small as it can be."""
+        """The drawing of one tree, as small as possible."""
         scene = Scene()
         self._place(scene, item, 0.0, 0.0)
         return scene
 
     def _place(self, scene: Scene, item: Item, x: float, y: float) -> Box:
-        """Places an item and all below it into the column that begins at `x`."""
+        """Places an item and all items below it into the column that begins at `x`."""
         whole, height = self._width(item), self._height(item)
         parts = self._parts(item)
         left = x + (whole - _sum(width for _, width in parts) - self._gap * (len(parts) - 1)) / 2
@@ -149,7 +150,7 @@ class TreeLayout:
         )
 
     def _parts(self, item: Item) -> list[tuple[list[Item], float]]:
-        """What is below each socket of a host, or below any other node, and the width of it."""
+        """The items below each socket of a host, or below any other node, and their total width."""
         sockets = self._sockets.get(item.node.name)
         if sockets is None:
             return [(list(item.below), _sum(self._width(child) + GAP for child in item.below))]
@@ -161,7 +162,7 @@ class TreeLayout:
         return parts
 
     def _width(self, item: Item) -> float:
-        """The width of the column of an item: of its box, or of all below it."""
+        """The width of the column of an item: the width of its box, or of all items below it."""
         if id(item) not in self._widths:  # which keeps the item, so that its id stays its own
             parts = self._parts(item)
             below = _sum(width for _, width in parts) + self._gap * (len(parts) - 1)
@@ -174,7 +175,7 @@ class TreeLayout:
         return max(LEAST_WIDTH, max(widest(lines), BOLD * text_width(name)) + 2 * PADDING)
 
     def _lines(self, item: Item) -> tuple[str, ...]:
-        """The text of a box; of a host with one socket, with the use of its memory."""
+        """The text of a box; for a host with one socket, with the use of its memory."""
         lines = lines_of(item)
         memories = self._usage.memories.get(item.node.name, {})
         if len(item.nodes) > 1 or not memories or item.node.name in self._sockets:

@@ -1,4 +1,4 @@
-"""What the links of a fabric carried in a run: use, rate, stalls and replays of each direction."""
+"""The use of the links of a fabric in a run: share of time, rate, stalls and replays."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from peerlane.results.series import Series
 
 STEPS = 5
-"""Colours of the scale, apart from that of an idle wire."""
+"""The number of colours of the scale, without the colour of an idle wire."""
 
 IDLE = 0.01
-"""The share of the time below which a wire is drawn as idle: ordered sets alone take 0.3 %."""
+"""The share of time in use below which a wire is drawn as idle; ordered sets alone take 0.3 %."""
 
 FULL = 0.01
-"""The share of the time from which a tooltip says that a wire was full."""
+"""The share of time above which a tooltip states that a wire was full."""
 
 STALLED = 0.05
-"""The share of the time from which stalls for credit are marked."""
+"""The share of time above which stalls for credit are marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
     """One direction of a link, or the directions of several links that are alike.
 
-    `least` and `most` are shares of the time in which anything was on the wire, `full` the greatest
-    share in which it was full, `stalled` the greatest share in which a packet waited for credit
-    alone; `bytes_per_second` is the payload of all links together, and `replays` counts the packets
-    that were sent again. The time of a link is that in which workloads that cross it were under
-    way.
+    `least` and `most` are shares of the time in which anything was on the wire, `full` is the
+    greatest share in which a wire was full, and `stalled` the greatest share in which a packet
+    waited only for credit; `bytes_per_second` is the payload of all links together, and `replays`
+    counts the packets that were sent again. The time of a link is the time in which workloads that
+    cross it were active.
     """
 
     least: float
@@ -80,8 +80,7 @@ class Use:
 
 
 Uses = tuple[Use, Use]
-"""What both directions of a wire carried: down and up, forth and back, or from one end and the
-other."""
+"""The use of both directions of a wire: down and up, forth and back, or from either end."""
 
 
 def step_of(share: float) -> int:
@@ -92,7 +91,7 @@ def step_of(share: float) -> int:
 
 
 def percent(share: float) -> str:
-    """A share in percent, with a digit after the point where it is small."""
+    """A share in percent, with a decimal place if it is small."""
     value = 100 * share
     if 0 < value < 0.05:  # noqa: PLR2004 - what would be written as nothing
         return "<0.1 %"
@@ -103,9 +102,9 @@ _DOWN = "the link did not come up"
 
 
 class Usage:
-    """The uses of all wires of a fabric, if there is a result.
+    """The use of all wires of a fabric, if there is a result.
 
-    Links are found by the node below them, since two links may have the same id.
+    Links are found by the node below them, because two links may have the same id.
     """
 
     def __init__(self, tree: Tree, result: RunResult | None) -> None:
@@ -138,12 +137,12 @@ class Usage:
 
 
 def link_id(node: str, above: str) -> str:
-    """The id of the link between a node and the one above."""
+    """The id of the link between a node and the node above it."""
     return f"{above}-{node}"
 
 
 def together(uses: Iterable[Uses | None]) -> Uses | None:
-    """The uses of wires that are drawn as one."""
+    """The common use of wires that are drawn as one wire."""
     known = [pair for pair in uses if pair]
     if not known:
         return None
@@ -176,7 +175,7 @@ def _use(one: LinkResult | FibreResult, length_ns: float) -> Use:
 
 
 def _memories(series: Series | None, bounds: tuple[float, float]) -> dict[str, dict[int, float]]:
-    """The share of the time in use of the memory of each socket, of the samples between bounds."""
+    """The use of the memory of each socket, from the samples between `bounds`."""
     found: dict[str, dict[int, float]] = defaultdict(dict)
     if series is None or not series.end_ns:
         return found
@@ -190,7 +189,7 @@ def _memories(series: Series | None, bounds: tuple[float, float]) -> dict[str, d
 
 
 def _pairs(directions: Iterable[tuple[str, Use]]) -> dict[str, list[Uses]]:
-    """Both directions of each id, which follow each other; an id may stand for several links."""
+    """Pairs of directions with the same id, which follow each other, for one or several links."""
     found: dict[str, list[Uses]] = defaultdict(list)
     waiting: dict[str, Use] = {}
     for key, use in directions:

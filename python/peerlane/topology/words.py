@@ -1,4 +1,4 @@
-"""What boxes and tooltips say of nodes and links."""
+"""The texts of boxes and tooltips for nodes and links."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from peerlane.topology.use import Uses
 
 MOST_NAMED = 8
-"""A tooltip names so many nodes of a group, and says how many others there are."""
+"""The most nodes of a group that a tooltip names; of the others it has the number."""
 
 
 def kind_of(node: Node) -> str:
-    """What a node is, in a word or two: its model, if it has one."""
+    """The kind of a node in one or two words: its model, if it has one."""
     return node.model or {"io-port": "I/O port"}.get(node.kind, node.kind)
 
 
@@ -43,7 +43,7 @@ def note_of(item: Item) -> str:
 
 
 def link_note(title: str, uses: Uses | None, directions: tuple[str, str], *more: str) -> str:
-    """The tooltip of a link: what it is, then what each direction carried."""
+    """The tooltip of a link: its title, then the use of each direction."""
     said = [title, *(line for line in more if line)]
     if uses:
         said += [f"{way}: {use.told()}" for way, use in zip(directions, uses, strict=True)]
@@ -51,17 +51,17 @@ def link_note(title: str, uses: Uses | None, directions: tuple[str, str], *more:
 
 
 def width_of(link: Upstream | Cable) -> str:
-    """Lanes and generation, as they were negotiated: "x8 Gen3"."""
+    """The negotiated lanes and generation: "x8 Gen3"."""
     return f"x{link.lanes} Gen{link.generation}"
 
 
 def speed_of(link: Upstream | Cable) -> str:
-    """Lanes, generation and rate of a lane."""
+    """The lanes, the generation, and the rate of a lane."""
     return f"{width_of(link)} ({link.gigatransfers:g} GT/s)"
 
 
 def fibre_title(network: Network, fibre: Fibre) -> str:
-    """Lanes, rate of a lane, and the delay of a fibre."""
+    """The lanes, the rate of a lane, and the delay of a fibre."""
     cut = "" if fibre.severed_at_ns is None else f", cut at {duration(fibre.severed_at_ns)}"
     return f"{lanes_of(network)}, {duration(fibre.delay_ns)}{cut}"
 
@@ -86,7 +86,7 @@ def shares(uses: Uses | None, arrows: str) -> list[str]:
 
 
 def named(names: tuple[str, ...]) -> str:
-    """The names of a group, the first ones of a large one."""
+    """The names of a group, or the first names of a large group."""
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} more"

@@ -1,1 +1,1 @@
-"""Runs of one scenario with some of its keys varied: axes, points, metrics, and who runs them."""
+"""Runs of one scenario with different values of some keys: axes, points, metrics and workers."""

@@ -1,4 +1,4 @@
-"""The values of a varied key, as `--vary KEY=SPEC` gives them: ranges and lists."""
+"""The values of a varied key, in the form of `--vary KEY=SPEC`: ranges and lists."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MOST_VALUES = 100_000
-"""Values of one key; more are a typing error."""
+"""The most values of one key; more values are probably a typing error."""
 
 _QUANTITY = rf"{NUMBER}\s*(?:{UNIT})?"
 _RANGE = re.compile(rf"({_QUANTITY})\s*\.\.\s*({_QUANTITY})\s*(?:([*+])\s*({_QUANTITY}))?")
 _EVERY = "*"
 _LONGEST_BITS = 128
-"""Bits of a denominator above which a value is rounded to 15 digits."""
+"""The bits of a denominator above which a value is rounded to 15 digits."""
 _SIGNIFICANT = 6
-"""Digits of a value that is drawn from a span."""
+"""The significant digits of a value that is drawn from a span."""
 
 GRAMMAR = "write A..B*F, A..B+S or a list a,b,c, such as 8..256*2"
 
@@ -38,7 +38,7 @@ class Span:
     high: Quantity
 
     def at(self, share: float) -> Any:  # noqa: ANN401 - a number, or text with a unit
-        """The value at a share, from 0 to 1, of the way; whole numbers where the ends are."""
+        """The value at a share of the span, from 0 to 1; a whole number if both ends are."""
         low, high = self.low.amount, self.high.amount
         unit = self.low.finer(self.high)
         whole = not unit and self.low.is_whole and self.high.is_whole
@@ -63,7 +63,7 @@ class Axis:
         """Reads `KEY=SPEC`.
 
         Raises:
-            ValueError: It is not one.
+            ValueError: The text does not have this form.
         """
         key, equals, spec = text.partition("=")
         if not equals or not key.strip() or not spec.strip():
@@ -96,10 +96,10 @@ class Axis:
         return cls(key, tuple(unique.values()))
 
     def grid(self) -> tuple[Any, ...]:
-        """All values.
+        """All values of the axis.
 
         Raises:
-            ValueError: There are only the ends of a span.
+            ValueError: The axis is a span, which has no single values.
         """
         if self.span is not None:
             low, high = (_told(end) for end in (self.span.low, self.span.high))
@@ -110,14 +110,14 @@ class Axis:
         return self.values
 
     def at(self, share: float) -> Any:  # noqa: ANN401 - any value of a scenario
-        """The value at a share, from 0 to less than 1, of the values or the span."""
+        """The value at a share, from 0 to less than 1, of the values or of the span."""
         if self.span is not None:
             return self.span.at(share)
         return self.values[int(share * len(self.values))]
 
 
 def _plain(key: str, value: object) -> object:
-    """A value as a type that TOML has; numpy's become Python's."""
+    """A value in a type of TOML; types of numpy become types of Python."""
     if isinstance(value, str | bool | list):
         return value
     if isinstance(value, Integral):
@@ -128,7 +128,7 @@ def _plain(key: str, value: object) -> object:
 
 
 def _items(spec: str) -> Iterator[str]:
-    """The items of a list; commas within quotes and brackets do not separate."""
+    """The items of a list; commas within quotes and brackets do not separate items."""
     depth, quote, item = 0, "", ""
     for sign in spec:
         if quote:
@@ -175,7 +175,7 @@ def _read(key: str, text: str) -> Quantity:
 
 
 def _stepped(what: str, span: Span, sign: str, text: str) -> Iterator[Any]:
-    """The values of a range; the last one is at most its end."""
+    """The values of a range; the last value does not exceed its end."""
     low, high = span.low.amount, span.high.amount
     step = _read(what, text)
     unit, whole = span.low.finer(span.high), span.low.is_whole and span.high.is_whole
@@ -206,7 +206,7 @@ def _stepped(what: str, span: Span, sign: str, text: str) -> Iterator[Any]:
 
 
 def _count(low: Fraction, high: Fraction, step: Quantity, sign: str) -> float:
-    """About how many values there are from `low` to `high`."""
+    """The approximate number of values from `low` to `high`."""
     if low == high:
         return 1
     if sign == "*":
@@ -215,7 +215,7 @@ def _count(low: Fraction, high: Fraction, step: Quantity, sign: str) -> float:
 
 
 def _short(value: Fraction) -> Fraction:
-    """A value, rounded where powers of the factor have grown too long to be exact."""
+    """A value, which is rounded if powers of the factor have too many digits to be exact."""
     if value.denominator.bit_length() <= _LONGEST_BITS:
         return value
     return Fraction(f"{float(value):.15g}")

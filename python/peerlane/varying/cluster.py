@@ -1,4 +1,4 @@
-"""Pieces of work on a Dask cluster: `pip install 'peerlane[dask]'`."""
+"""Runs pieces of work on a Dask cluster: `pip install 'peerlane[dask]'`."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ANSWER_S = 5.0
-"""Seconds in which a scheduler must answer."""
+"""The seconds within which a scheduler must answer."""
 WORKERS_S = 10.0
-"""Seconds in which a scheduler must have a worker: one that begins, or comes back."""
+"""The seconds within which a scheduler must have a worker, which may be new or come back."""
 _MOST_AT_ONCE = 512
-"""Results that are fetched together."""
+"""The most results that are fetched together."""
 
 
 class ClusterError(PeerlaneError, RuntimeError):
-    """A cluster that cannot do the work; the message says what to do."""
+    """A cluster cannot do the work; the message has the correction."""
 
 
 class Cluster:
-    """The workers of a Dask scheduler, each of which needs Peerlane of this version.
+    """The workers of a Dask scheduler, which must all have this version of Peerlane.
 
     Args:
-        address: Of the scheduler, such as "tcp://10.0.0.1:8786".
+        address: The address of the scheduler, such as "tcp://10.0.0.1:8786".
 
     Raises:
-        ClusterError: Dask is not installed here, the scheduler does not answer, or its workers
-            have no Peerlane or another version of it.
+        ClusterError: Dask is not installed here, the scheduler does not answer, or its workers have
+            no Peerlane or another version of it.
     """
 
     def __init__(self, address: str) -> None:
@@ -63,14 +63,14 @@ class Cluster:
         pieces: Sequence[T],
         lost: Callable[[S, T, str], R],
     ) -> Iterator[tuple[int, R]]:
-        """As `peerlane.varying.crew.Crew.each`.
+        """Does all pieces, as described for `peerlane.varying.crew.Crew.each`.
 
-        A piece whose worker dies is done by another one.
+        If the worker of a piece dies, another worker does the piece.
 
         Raises:
-            ClusterError: The scheduler went away, or all its workers for `WORKERS_S`.
+            ClusterError: The scheduler is gone, or it has had no workers for `WORKERS_S`.
         """
-        # A task of its own, which the scheduler can repeat if the worker that has it dies.
+        # The shared value is a task of its own, which the scheduler can repeat if its worker dies.
         common = self._client.submit(_same, shared, pure=False)
         futures = self._client.map(_do, pieces, work=work, shared=common, pure=False)
         waiting = {future.key: (number, future) for number, future in enumerate(futures)}
@@ -91,12 +91,12 @@ class Cluster:
                 self._client.cancel([common, *(future for _, future in waiting.values())])
 
     def close(self) -> None:
-        """Leaves the cluster, which forgets the work that is not done."""
+        """Disconnects from the cluster, which then drops work that is not done."""
         with suppress(Exception):
             self._client.close(timeout=2)
 
     def _able_workers(self) -> int:
-        """The pieces that all workers do at once; each has Peerlane of this version."""
+        """Checks the versions of all workers; returns the number of pieces they can do at once."""
         from distributed import TimeoutError as NoWorkersError  # noqa: PLC0415 - optional
 
         try:
@@ -120,7 +120,7 @@ class Cluster:
                 )
 
     def _next(self, done: SimpleQueue[Future]) -> list[Future]:
-        """The futures that are done by now, at least one."""
+        """Waits for futures that are done; returns at least one."""
         quiet = 0.0
         while True:
             try:
@@ -138,7 +138,7 @@ class Cluster:
         return found
 
     def _has_workers(self) -> bool:
-        """Whether the scheduler has any worker at the moment.
+        """Whether the scheduler has any worker at this time.
 
         Raises:
             ClusterError: The scheduler is gone.
@@ -159,9 +159,10 @@ class Cluster:
     def _fetched(
         self, futures: list[Future], done: SimpleQueue[Future]
     ) -> Iterator[tuple[Future, Any, str | None]]:
-        """The results of futures that are done, or the reasons why they have none.
+        """The results of futures that are done, or the reasons why there are no results.
 
-        A future whose worker died with the result is under way again, and comes to `done` anew.
+        If the worker of a future died with the result, the future runs again, and is put into
+        `done` again at its end.
         """
         good, failed = [], []
         for future in futures:
@@ -181,7 +182,7 @@ class Cluster:
 
 
 _PATIENCE_S = 1.0
-"""Seconds without a result after which the cluster is looked at."""
+"""The seconds without a result after which the state of the cluster is checked."""
 
 
 def _connected(address: str) -> Client:
@@ -210,11 +211,11 @@ def _connected(address: str) -> Client:
 
 
 def _look_for(address: str) -> None:
-    """Fails at once where nobody listens; a client would go on trying in the background.
+    """Fails at once if no server listens; a client would try again and again in the background.
 
     Raises:
-        OSError: Nobody listens there.
-        ValueError: It is no address.
+        OSError: No server listens at the address.
+        ValueError: The text is no address.
     """
     place = urlsplit(address if "://" in address else f"tcp://{address}")
     if place.hostname is None or place.port is None:
@@ -223,10 +224,10 @@ def _look_for(address: str) -> None:
 
 
 def _within(seconds: float, call: Callable[[], T]) -> T:
-    """Calls a function that may never return, such as a handshake with another kind of server.
+    """Calls a function that may never return, such as a handshake with a wrong server.
 
     Raises:
-        TimeoutError: It takes longer.
+        TimeoutError: The call takes longer than `seconds`.
     """
     done: SimpleQueue[T | Exception] = SimpleQueue()
 

@@ -1,4 +1,4 @@
-"""What changed from one result to another, the most important first."""
+"""The changes from one result to another, the largest weight first."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     Leaves = dict[tuple[str, ...], Scalar]
 
 _HEAD = ("schema", "version", "scenario_digest", "command", "name")
-"""Fields that say what made a document, and not what it measured."""
+"""The fields that describe the origin of a document, and not the measurements."""
 _WIRES = ("links", "fibres")
 _SHARES = ("utilisation", "full", "share")
-"""Fields that are shares of a whole already: a change of one weighs as much as it changes."""
+"""The fields that are shares; the weight of their change is the difference itself."""
 _EQUAL = 1e-12
-"""Numbers closer than this, relatively, are the same: the rest is rounding."""
+"""The relative difference below which numbers are equal, because of rounding."""
 
 
 class ComparisonError(PeerlaneError, ValueError):
-    """Documents that cannot be compared; the message says why."""
+    """Documents cannot be compared; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class Change:
     """A value that differs between two documents.
 
     `before` and `after` are the two values, or `None` for a document without the value. `relative`
-    is the change divided by `before`, where both are numbers. `weight` is the change divided by
-    the larger of the two values; for a number of bytes of a link it is divided by all bytes of the
-    link, and for a time of a link by the simulated time. In `weight`, a number that one document
-    does not have is 0 there.
+    is the change divided by `before`, if both are numbers. `weight` is the change divided by the
+    larger of the two values; for a number of bytes of a link it is divided by all bytes of the
+    link, and for a time of a link by the simulated time. For `weight`, a number that one document
+    does not have counts as 0.
     """
 
     path: str
@@ -54,16 +54,17 @@ class Change:
 
     def to_json(self) -> dict[str, Any]:
         """The change as the command line writes it."""
-        # There may be hundreds of thousands, of which dataclasses.asdict would copy each value.
+        # There may be hundreds of thousands of changes, and dataclasses.asdict would copy each
+        # value.
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Brief):
-    """The changes, the most important first, and the number of values that are the same.
+    """The changes, the largest weight first, and the number of equal values.
 
-    `only_before` and `only_after` are the points of sweeps that one document alone has; their
-    values are not among the changes.
+    `only_before` and `only_after` are the points of sweeps that only one document has; the values
+    of these points are not among the changes.
     """
 
     changes: tuple[Change, ...]
@@ -110,7 +111,7 @@ def check_alike(before: Json, after: Json, names: tuple[str, str], *, any_versio
 def compare(before: Json, after: Json) -> Comparison:
     """The values that differ between two documents of one form.
 
-    The points of two sweeps are matched by their settings; where a sweep has several seeds, by the
+    The points of two sweeps are matched by their settings; if a sweep has several seeds, by the
     settings and the seed.
     """
     has_seeds = _has_seeds(before) or _has_seeds(after)
@@ -153,7 +154,7 @@ def _has_seeds(document: Json) -> bool:
 
 
 def _points(document: Json, *, has_seeds: bool) -> dict[str, Json]:
-    """The points of a sweep, by the text of their settings; the settings are taken out of them."""
+    """The points of a sweep, by the text of their settings, which are removed from the points."""
     found: dict[str, Json] = {}
     drawn: Counter[str] = Counter()
     for point in _swept(document):
@@ -183,7 +184,7 @@ def _values(document: Json) -> Leaves:
 
 
 def _without_names(values: Leaves, others: Leaves) -> Leaves:
-    """The values of one result; only the numbers of entries that the other result does not have."""
+    """The values of one result; without names and texts of entries that the other does not have."""
     tables = {parts[:depth] for parts in others for depth in range(len(parts))}
     return {
         parts: value for parts, value in values.items() if parts[:-1] in tables or _is_number(value)
@@ -221,7 +222,7 @@ def _weight(parts: tuple[str, ...], wholes: tuple[_Wholes, _Wholes]) -> float:
 
 
 _CHANGED_KIND = 3.0
-"""Weight of a change of a text or flag; a number weighs 2 at most, which is if its sign changes."""
+"""The weight of a change of a text or flag. A number weighs at most 2, if its sign changes."""
 
 
 class _Wholes:

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from peerlane.varying.cluster import Watch
 
 _SPARE = 1
-"""Threads beyond the processors: one that waits for Python's lock leaves none idle."""
+"""The threads in addition to the processors, because a thread that waits for Python's lock must
+leave no processor idle."""
 
 _MOST_AT_ONCE = 512
-"""Pieces that an executor has at once."""
+"""The most pieces that an executor has at once."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -33,7 +34,7 @@ class Crew(Protocol):
     """Workers that do pieces of work."""
 
     count: int
-    """The pieces that are done at once."""
+    """The number of pieces that are done at once."""
 
     def each(
         self,
@@ -42,23 +43,24 @@ class Crew(Protocol):
         pieces: Sequence[T],
         lost: Callable[[S, T, str], R],
     ) -> Iterator[tuple[int, R]]:
-        """Each piece by its number, and what came of it, in the order in which they are done.
+        """Does all pieces; yields the number and the outcome of each, in the order of their ends.
 
-        Closing the iterator ends the work that is under way.
+        Closing the iterator ends the work that is in progress.
 
         Args:
-            work: Called with `shared`, a piece, and a function to call while it works.
-            shared: The same for every piece.
-            pieces: All of them.
-            lost: Makes what comes of a piece whose workers did not come back, and why.
+            work: The function for a piece, which is called with `shared`, a piece, and a function
+                to call during the work.
+            shared: The value that is the same for every piece.
+            pieces: All pieces.
+            lost: A function that makes the outcome of a piece whose workers did not come back, with
+                the reason.
         """
 
 
 class Pool:
     """The workers of an executor, such as threads, processes or `distributed.Client.get_executor`.
 
-    The simulator does not hold Python's lock while it runs, so that threads are enough on one
-    machine.
+    The simulator does not hold Python's lock during a run, so threads are enough on one machine.
     """
 
     def __init__(self, executor: Executor, count: int) -> None:
@@ -72,7 +74,7 @@ class Pool:
         pieces: Sequence[T],
         lost: Callable[[S, T, str], R],  # noqa: ARG002 - an executor without its workers fails
     ) -> Iterator[tuple[int, R]]:
-        """As `Crew.each`; an exception of a piece ends all of them and is passed on."""
+        """Does all pieces, as for `Crew.each`; an exception of a piece ends all and is raised."""
         stopped = Event()
 
         def watch(_share: float) -> None:
@@ -99,7 +101,7 @@ class Pool:
 
 
 class _StoppedError(Exception):
-    """Nobody waits for the work any more."""
+    """No caller waits for the work any longer."""
 
 
 @contextmanager
@@ -112,7 +114,7 @@ def crew(scheduler: str | None = None, executor: Executor | None = None) -> Iter
 
     Raises:
         ClusterError: The scheduler cannot be reached, or its workers cannot do the work.
-        ValueError: There are both.
+        ValueError: Both a scheduler and an executor are given.
     """
     if scheduler is not None and executor is not None:
         raise ValueError("scheduler and executor exclude each other; give one of them")
@@ -129,7 +131,7 @@ def crew(scheduler: str | None = None, executor: Executor | None = None) -> Iter
 
 @contextmanager
 def executor_of(given: Executor | None) -> Iterator[tuple[Executor, int]]:
-    """An executor and the pieces that it does at once: the one that is given, or new threads.
+    """An executor and the number of pieces it does at once: the given executor, or new threads.
 
     Leaving the context does not wait for the threads, and leaves the given executor open.
     """

@@ -1,4 +1,4 @@
-"""The points of a sweep as they are done, on disk, so that an interrupted one goes on."""
+"""The finished points of a sweep in a file, so that an interrupted sweep can be resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The first line: the sweep whose points follow."""
+    """The first line of a journal, which identifies the sweep of the points that follow."""
 
     schema: Literal["peerlane-sweep-journal/2"]
     version: str
@@ -35,34 +35,34 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Done(Document):
-    """A line for each outcome, and the seed that was asked for."""
+    """A line for each outcome, with the seed that was requested."""
 
     outcome: SweepPoint
     given_seed: int | None
 
 
 class JournalError(PeerlaneError, ValueError):
-    """A journal that this sweep cannot go on with; the message says what to do."""
+    """A sweep cannot be resumed from a journal; the message has the correction."""
 
 
 class CompleteError(JournalError):
-    """There is nothing to go on with: the sweep has come to its end."""
+    """There is nothing to resume, because the sweep is complete."""
 
 
 def check_resumable(
     out: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]], given: Sequence[str]
 ) -> None:
-    """Refuses to go on with a sweep whose table is there, so that it is not run again by mistake.
+    """Refuses to resume a sweep whose table exists, so that it is not run again by mistake.
 
     Args:
-        out: The table.
-        columns: All columns that are asked for.
-        rows: The points that are asked for.
+        out: The file of the table.
+        columns: All requested columns.
+        rows: The requested points.
         given: The columns that the rows have before they are run.
 
     Raises:
-        CompleteError: The table is there, and no journal.
-        JournalError: Such a table is there, and it is of other points or metrics.
+        CompleteError: The table exists, and there is no journal.
+        JournalError: The table exists, and has other points or metrics.
         OSError: The table cannot be read.
     """
     if not out.exists() or journal_of(out).exists():
@@ -83,17 +83,17 @@ def journal_of(out: Path) -> Path:
 
 
 class Journal:
-    """A line for each point, after a line that says which sweep they are of.
+    """A file with a line for each point, after a line that identifies their sweep.
 
     Args:
-        path: Its file.
-        study: What the points share.
+        path: The path of the file.
+        study: The values that all points share.
         keys: The keys that are varied.
-        resume: Whether to go on with the points that the file has.
+        resume: Whether to continue after the points that the file has.
 
     Raises:
-        JournalError: The file has points, and they are of another sweep, or are not wanted.
-        OSError: It cannot be read or written.
+        JournalError: The file has points of another sweep, or has points and `resume` is not set.
+        OSError: The file cannot be read or written.
     """
 
     def __init__(self, path: Path, study: Study, keys: Sequence[str], *, resume: bool) -> None:
@@ -107,20 +107,20 @@ class Journal:
             self._write(head)
 
     def take(self, point: Point) -> SweepPoint | None:
-        """The outcome of a point that was done before; each is taken once."""
+        """Removes and returns the outcome of a point that was done before, or `None`."""
         found = self._done.get(_identity(point.settings, point.seed))
         return found.pop() if found else None
 
     def add(self, point: Point, outcome: SweepPoint) -> None:
-        """Writes the outcome of a point, so that it is there even if this process ends now."""
+        """Writes the outcome of a point, so that it is stored even if this process ends at once."""
         self._write(_Done(replace(outcome, seconds=0.0), point.seed))
 
     def close(self) -> None:
-        """Leaves the journal for a later sweep."""
+        """Closes the journal, which is kept for a later sweep."""
         self._file.close()
 
     def remove(self) -> None:
-        """Takes the journal away, once its points are elsewhere."""
+        """Removes the journal, when its points are written elsewhere."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
@@ -144,7 +144,7 @@ class Journal:
             raise
 
     def _read(self, head: _Head, *, resume: bool) -> int:
-        """Reads the points; returns the length of the whole lines, as the last may be torn."""
+        """Reads the points; returns the length of complete lines: the last may be incomplete."""
         content = self._path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         try:

@@ -15,15 +15,16 @@ if TYPE_CHECKING:
     from peerlane.varying.axes import Axis
 
 MOST_POINTS = 1_000_000
-"""Points of one sweep; more are a typing error."""
+"""The most points of one sweep; more points are probably a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`count` points that are drawn: each for itself, or by a Latin hypercube.
+    """`count` points that are drawn: independently of each other, or by a Latin hypercube.
 
     A Latin hypercube (McKay, Beckman, Conover: "A comparison of three methods for selecting values
-    of input variables", 1979) cuts each axis into `count` equal parts and draws once from each.
+    of input variables", 1979) divides each axis into `count` equal parts and draws one value from
+    each part.
     """
 
     kind: str
@@ -34,7 +35,7 @@ class Sample:
         """Reads `random:N` or `lhs:N`.
 
         Raises:
-            ValueError: It is neither.
+            ValueError: The text has neither form.
         """
         match = re.fullmatch(r"(random|lhs):(\d+)", text.strip())
         if match is None or not 1 <= int(match[2]) <= MOST_POINTS:
@@ -44,7 +45,7 @@ class Sample:
         return cls(match[1], int(match[2]))
 
     def points(self, axes: Sequence[Axis], seed: int) -> list[dict[str, Any]]:
-        """The points, the same for a seed."""
+        """The points, which are always the same for a seed."""
         draw = Random(seed)  # noqa: S311 - a sample, no secret
         columns = []
         for axis in axes:
@@ -59,10 +60,10 @@ class Sample:
 
 
 def combinations(axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    """Every combination of the values; the last axis changes first.
+    """Every combination of the values; the last axis changes fastest.
 
     Raises:
-        ValueError: They are too many, or an axis has no step.
+        ValueError: There are too many combinations, or an axis has no step.
     """
     grids = [axis.grid() for axis in axes]
     count = prod(map(len, grids))

@@ -1,4 +1,4 @@
-"""Tables that a figure is made of: what sweeps and runs have written."""
+"""Reads the files of sweeps and runs from which figures are made."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _ENDS = ("seed", "status", "error")
 _UNIT = re.compile(r" \[[^]]+\]$")
-"""The unit in the name of a column."""
+"""The unit at the end of the name of a column."""
 
 
 TABLES = {".csv", ".parquet"}
@@ -33,10 +33,10 @@ def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Fig
     """The figure of a table of a sweep (.csv, .parquet), or of the JSON of a sweep or a run.
 
     Raises:
-        FileError: It is none of these.
-        PlotError: It has no such columns.
+        FileError: The file is none of these.
+        PlotError: The file does not have the columns.
         MissingPackageError: The file is Parquet, and pandas is not installed.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     found = Path(path)
     if found.suffix in TABLES:
@@ -50,9 +50,9 @@ def rows_of(path: str | PathLike[str]) -> list[dict[str, Any]]:
     """The rows of a table of a sweep, .csv or .parquet.
 
     Raises:
-        FileError: It is none.
+        FileError: The file is no table of a sweep.
         MissingPackageError: The file is Parquet, and pandas is not installed.
-        OSError: It cannot be read.
+        OSError: The file cannot be read.
     """
     found = Path(path)
     return _csv(found) if found.suffix == ".csv" else _parquet(found)
@@ -62,7 +62,7 @@ def plot_document(document: Mapping[str, Any], x: str | None, y: Sequence[str]) 
     """The figure of the JSON of a sweep or a run.
 
     Raises:
-        PlotError: It has no such columns.
+        PlotError: The document does not have the columns.
     """
     title = str(document.get("name", ""))
     if isinstance(points := document.get("points"), list):
@@ -73,7 +73,7 @@ def plot_document(document: Mapping[str, Any], x: str | None, y: Sequence[str]) 
 
 
 def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a sweep; that of a sweep of loads has its fields side by side."""
+    """A row of a sweep; the fields of a point of a sweep of loads are columns."""
     if "settings" in point:
         ends = {name: point.get(name) for name in _ENDS}
         return {**point["settings"], **point["metrics"], **ends}
@@ -82,12 +82,12 @@ def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usual(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
-    """What is plotted of a sweep of loads that is asked for nothing: the latency."""
+    """The column that is plotted by default for a sweep of loads: the latency."""
     return ["latency_ns.mean"] if not keys and rows and "latency_ns.mean" in rows[0] else []
 
 
 def keys_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The columns of a table that are keys of scenarios, and no values of results."""
+    """The columns of a table that are keys of scenarios, and not values of results."""
     if not rows:
         return []
     columns = {name: _UNIT.sub("", name) for name in rows[0]}

@@ -45,8 +45,8 @@ class Repeated(Document):
     def is_fixed(self) -> bool:
         """Whether all runs have the same numbers.
 
-        Then nothing in the scenario is random, or, if something is (`is_random`), no random event
-        happened in these runs.
+        In this case nothing in the scenario is random, or, if something is random (`is_random`), no
+        random event happened in these runs.
         """
         return all(value.least == value.most for value in self.values.values())
 
@@ -70,16 +70,16 @@ def repeat(  # noqa: PLR0913 - each says one thing of the runs
     executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Repeated:
-    """Runs a scenario with `count` seeds, one after the other from its own, on every processor.
+    """Runs a scenario with `count` consecutive seeds, on every processor.
 
     Args:
         text: The scenario, as TOML.
         count: The number of runs.
         source: The name of the scenario in messages.
         settings: Keys that are set in all runs.
-        seed: The first seed, instead of the scenario's own.
-        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Called after each run with the share that is done.
+        seed: The first seed; the scenario's own seed, if absent.
+        executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+        progress: A function that is called after each run with the share that is done.
 
     Raises:
         ScenarioError: The scenario cannot be built.

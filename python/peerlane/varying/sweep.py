@@ -1,4 +1,4 @@
-"""Sweeps of any key of a scenario: one run for each point, and the table of them."""
+"""Sweeps of any keys of a scenario: one run for each point, and the table of the points."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     from peerlane.figures.figure import Figure
 
 _ENDS = ("seed", "status", "error")
-"""Columns after the columns of the keys and metrics."""
+"""The columns after the columns of keys and metrics."""
 
 _UNKNOWN_KEY = "unknown key"
-"""The simulator says so of a key that no value makes right."""
+"""The text in the simulator's error for an unknown key, for which no value is right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep(Document):
-    """The points of a sweep in their order: the keys that were set, and what was measured.
+    """The points of a sweep in their order: the keys that were set, and the metrics.
 
-    `wall_seconds` is the time of the runs that were made, on `workers` processors; `resumed` points
-    were there before.
+    `wall_seconds` is the real time of the new runs, on `workers` processors; `resumed` is the
+    number of points from an earlier, interrupted sweep.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Sweep(Document):
     wall_seconds: float = field(default=0.0, compare=False)
     resumed: int = field(default=0, compare=False)
     repeats: int = field(default=1, compare=False)
-    """Runs of each combination, with a seed each; they follow each other."""
+    """The runs of each combination, each with a seed; they follow each other."""
 
     def __len__(self) -> int:
         return len(self.points)
@@ -80,13 +80,13 @@ class Sweep(Document):
 
     @property
     def point_seconds(self) -> float:
-        """The time that a worker took for a point, on average."""
+        """The average time that a worker needed for a point."""
         ran = len(self.points) - self.resumed
         return sum(point.seconds for point in self.points) / ran if ran else 0.0
 
     @property
     def overhead_seconds(self) -> float:
-        """The time of a worker, for each point that was run, in which it ran no point."""
+        """The average time of a worker, for each new point, in which it ran no point."""
         ran = len(self.points) - self.resumed
         return max(self.wall_seconds * self.workers / ran - self.point_seconds, 0.0) if ran else 0.0
 
@@ -105,7 +105,7 @@ class Sweep(Document):
         ]
 
     def table(self) -> tuple[list[str], list[dict[str, Any]]]:
-        """The columns and rows of a file: quantities are numbers, with their unit in the column.
+        """The columns and rows for a file; quantities are numbers, with units in names of columns.
 
         The column of `flows.up.size` is "flows.up.size [B]" if all its values are sizes.
         """
@@ -131,7 +131,7 @@ class Sweep(Document):
         }
 
     def _repr_html_(self) -> str:
-        """The table as a notebook shows it; the reasons of failed points stand in it."""
+        """The table as a notebook shows it, with the reasons of failed points."""
         rows = [[row.get(column) for column in self.columns] for row in self.rows()]
         runs = f"{len(rows)} point{'s' * (len(rows) != 1)}"
         wrong = [markup.line(f"{len(self.wrong)} failed", "wrong")] if self.wrong else []
@@ -139,7 +139,7 @@ class Sweep(Document):
         return markup.page(named, *wrong, markup.table(self.columns, rows))
 
     def to_pandas(self) -> DataFrame:
-        """One line for each point, as in a file: the columns of quantities have their unit.
+        """A pandas frame with a line for each point, as in a file; names of columns have units.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -147,16 +147,17 @@ class Sweep(Document):
         return frame(*self.table())
 
     def plot(self, x: str | None = None, y: str | Sequence[str] | None = None) -> Figure:
-        """A figure of metrics over a key: a line for each combination of the others.
+        """A figure of metrics over a key, with a line for each combination of the other keys.
 
-        Points that differ in the seed alone are their mean, with its 95 % confidence interval.
+        Points that differ only in the seed are shown as their mean, with its 95 % confidence
+        interval.
 
         Args:
-            x: A key, the first if absent.
-            y: One or several metrics, the first if absent.
+            x: The key of the horizontal axis; the first key, if absent.
+            y: One or several metrics; the first metric, if absent.
 
         Raises:
-            PlotError: There is no such column, or it has no numbers.
+            PlotError: A column does not exist, or has no numbers.
         """
         y = self.metrics[0] if y is None else y
         return plot_rows(self.rows(), x, y, keys=self.keys, title=self.name)
@@ -165,8 +166,8 @@ class Sweep(Document):
         """Writes the table to a file that ends with .csv or .parquet.
 
         Raises:
-            ValueError: The file ends with something else.
-            OSError: It could not be written.
+            ValueError: The file has another ending.
+            OSError: The file could not be written.
         """
         write_table(check_ending(path), *self.table())
 
@@ -194,25 +195,26 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     Args:
         text: The scenario, as TOML.
         vary: The values of each key, by its path: a list, or a text such as "8..256*2".
-        metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates of
-            all workloads, if there are none.
+        metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates of all
+            workloads, if there are none.
         source: The name of the scenario in messages.
-        settings: Keys that are set in all points, none of which is varied.
-        sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
-        seed: Of the sample, and of all random streams of each run; replaces the scenario's own.
-        repeat: Runs of each combination, with one seed after the other from `seed` or the
+        settings: Keys that are set in all points, and are not varied.
+        sample: "random:N" or "lhs:N": N points that are drawn, instead of every combination.
+        seed: The seed of the sample, and of all random streams of each run; it replaces the
+            scenario's own.
+        repeat: The number of runs of each combination, with consecutive seeds from `seed` or the
             scenario's own.
         scheduler: The address of a Dask scheduler, whose workers run the points.
-        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        out: A file for the table, which ends with .csv or .parquet. While the sweep goes on, its
-            points are in a journal beside it.
-        resume: Whether to go on with the journal of an interrupted sweep, if there is one.
-        progress: Called after each point with the share that is done.
+        executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+        out: A file for the table, which ends with .csv or .parquet. During the sweep, its points
+            are in a journal beside the file.
+        resume: Whether to continue an interrupted sweep from its journal, if there is one.
+        progress: A function that is called after each point with the share that is done.
 
     Raises:
-        CompleteError: The sweep to go on with has come to its end.
-        JournalError: The file or the journal to go on with is of another sweep.
-        ScenarioError: The scenario cannot be built, or has none of the keys.
+        CompleteError: The sweep to resume is already complete.
+        JournalError: The file or the journal is of another sweep.
+        ScenarioError: The scenario cannot be built, or does not have one of the keys.
         ValueError: Values, metrics, sample or output are wrong.
         ClusterError: The cluster cannot do the work.
     """
@@ -261,7 +263,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
 
 
 def _points(grid: Sequence[dict[str, Any]], seed: int | None, own: int, repeat: int) -> list[Point]:
-    """The runs of each combination, which follow each other."""
+    """The runs of each combination; runs of one combination follow each other."""
     if repeat == 1:
         return [Point(one, seed) for one in grid]
     if grid and "seed" in grid[0]:
@@ -289,7 +291,7 @@ def _axes(vary: Mapping[str, str | Iterable[Any]] | Sequence[Axis]) -> list[Axis
 
 
 def _apply(settings: dict[str, Any], scenario: Scenario, axes: Sequence[Axis]) -> None:
-    """Sets keys of a scenario; one that is varied would have no effect, and is refused."""
+    """Sets keys of a scenario; a key that is varied is refused, because it would have no effect."""
     for axis in axes:
         if (last := scenario.in_order([*settings, axis.key])[-1]) != axis.key:
             raise ValueError(
@@ -306,11 +308,12 @@ def _apply(settings: dict[str, Any], scenario: Scenario, axes: Sequence[Axis]) -
 def _checked(
     scenario: Scenario, axes: Sequence[Axis], metrics: tuple[str, ...]
 ) -> tuple[str, tuple[str, ...]]:
-    """The name of the scenario, and the metrics that results of it have.
+    """Checks keys and metrics; returns the name of the scenario and the metrics of its results.
 
     Raises:
-        ScenarioError: It cannot be built as it is, nor at the first point; or a key is unknown.
-        UnknownMetricError: There is no such metric.
+        ScenarioError: The scenario can be built neither unchanged nor at the first point, or a key
+            is unknown.
+        UnknownMetricError: A metric does not exist.
     """
     first = {axis.key: axis.at(0.0) for axis in axes}
     for key, value in first.items():

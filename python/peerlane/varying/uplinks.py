@@ -1,4 +1,4 @@
-"""Metrics of the link above a node, by the node's name: they stay when the node moves.
+"""Metrics of the link above a node, by the node's name, which are valid wherever the node is.
 
 `devices.fpga2.upstream.up.utilisation` is `links.board-fpga2.up.utilisation` while fpga2 is below
 the switch board.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from peerlane.figures.metrics import Json
 
 _PLACE = 2
-"""The part of a path that is `upstream`, after the section and the name."""
+"""The position of `upstream` in a path, after the section and the name."""
 _EVERY = "*"
 
 
@@ -30,10 +30,10 @@ def is_uplink(path: str) -> bool:
 
 
 def on_links(paths: Iterable[str], simulation: Simulation) -> Mapping[str, str]:
-    """The path of each metric in the results of a simulation, where links have their own names.
+    """The path of each metric in the results of a simulation, where links have names of their own.
 
     Raises:
-        UnknownMetricError: There is no such node, or no link above it.
+        UnknownMetricError: A node does not exist, or has no link above it.
     """
     known = list(paths)
     if not any(map(is_uplink, known)):
@@ -43,15 +43,15 @@ def on_links(paths: Iterable[str], simulation: Simulation) -> Mapping[str, str]:
 
 
 def each_of(document: Json, paths: Iterable[str], simulation: Simulation) -> Iterator[str]:
-    """The paths, with one for each node, entry or direction in the place of `*`.
+    """The paths; a path with `*` is replaced by a path for each node, entry or direction.
 
     Args:
-        document: A result of the simulation, perhaps of before the run.
-        paths: Of metrics.
-        simulation: What has the nodes and links.
+        document: A result of the simulation, possibly before the run.
+        paths: The paths of metrics.
+        simulation: The simulation with the nodes and links.
 
     Raises:
-        UnknownMetricError: A path is none, or a `*` stands for nothing.
+        UnknownMetricError: A path does not exist, or a `*` matches nothing.
     """
     for path in _each_node(paths, simulation):
         own = on_links([path], simulation)[path]

@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 Status = Literal["ok", "failed", "error"]
 
 _MOST_REASONS = 3
-"""Failures of one run that a point names."""
+"""The most failures of one run that a point names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What all points of a sweep share: the scenario, and what is read from each result."""
+    """The common values of all points of a sweep: the scenario, and the metrics to read."""
 
     text: str
     source: str
     metrics: tuple[str, ...] | None
-    """Their paths; `None` for every single value of the result."""
+    """The paths of the metrics; `None` for every single value of the result."""
     settings: str = ""
     """The keys that all points have set, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One run that is wanted: the keys that differ, and the seed that replaces the scenario's."""
+    """A requested run: the changed keys, and the seed that replaces the scenario's own."""
 
     settings: Mapping[str, Any]
     seed: int | None
@@ -54,10 +54,10 @@ class Point:
 class SweepPoint(Document):
     """One run of a sweep.
 
-    `status` is "ok", "failed" when the run ended with errors, so that its metrics are there but
-    doubtful, or did not meet an expectation of the scenario, or "error" when there is no result;
-    `error` says why. A metric that was never observed is `None`. `seconds` is the time that it
-    took, on one processor. If it is not `is_random`, another seed changes nothing.
+    `status` is "ok"; or "failed" if the run ended with errors, so that its metrics are doubtful, or
+    if an expectation of the scenario is not met; or "error" if there is no result. `error` has the
+    reason. A metric that was never observed is `None`. `seconds` is the time of the run on one
+    processor. If the run is not `is_random`, another seed changes nothing.
     """
 
     settings: Mapping[str, Any]
@@ -72,12 +72,13 @@ class SweepPoint(Document):
 def run_point(
     study: Study, point: Point, watch: Callable[[float], object] | None = None
 ) -> SweepPoint:
-    """Runs a point; whatever is wrong with it is part of the outcome.
+    """Runs a point; any error of the point is part of the outcome.
 
     Args:
-        study: What the points share.
-        point: The one to run.
-        watch: Called while it runs; an exception from it ends the run and is passed on.
+        study: The common values of all points.
+        point: The point to run.
+        watch: A function that is called during the run; an exception from this function ends the
+            run and is raised.
     """
     began = perf_counter()
     scenario = scenario_of(study.text, study.source, study.settings)
@@ -86,7 +87,7 @@ def run_point(
     def without_result(status: Status, error: BaseException) -> SweepPoint:
         own = scenario.effective("seed")[0] if seed is None else seed
         known = point.settings.get("seed", own)
-        # The settings are in the other columns.
+        # The settings are removed from the message, because they are in other columns.
         reason = str(error).replace(f" with {told(point.settings)}: ", ": ", 1)
         reason = reason.removeprefix(f"{study.source}: ") or type(error).__name__
         return _lost(study, point.settings, known, status, reason)
@@ -118,7 +119,7 @@ def run_point(
 
 
 def lost_point(study: Study, point: Point, reason: str) -> SweepPoint:
-    """The outcome of a point whose worker did not come back."""
+    """The outcome of a point whose worker did not return it."""
     scenario = scenario_of(study.text, study.source, study.settings)
     known = point.settings.get("seed", scenario.effective("seed")[0])
     seed = known if point.seed is None or "seed" in point.settings else point.seed
@@ -143,7 +144,7 @@ def _read(
 
 @lru_cache(maxsize=8)
 def scenario_of(text: str, source: str, settings: str = "") -> Scenario:
-    """The scenario that all points that run here share, with the keys that all have set."""
+    """The scenario of all points that run in this process, with the keys that are set for all."""
     scenario = parsed(text, source)
     scenario.update(json.loads(settings) if settings else {})
     return scenario
