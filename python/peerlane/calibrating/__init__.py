@@ -1,1 +1,1 @@
-"""Fits keys of a scenario to measured numbers, and finds what these numbers cannot tell."""
+"""Fits keys of a scenario to measured numbers, and finds keys that the numbers do not determine."""

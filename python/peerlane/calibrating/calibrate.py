@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from peerlane.measured.row import Row
 
 _LONGEST_NS = 1000.0
-"""The longest time that is searched, if no latency was measured."""
+"""The longest time that is tried for a key, if no latency was measured."""
 _SPENT = (RATE, f"{LATENCY}.mean")
 _END = 1e-3
 
@@ -55,19 +55,22 @@ def calibrate(  # noqa: PLR0913 - each is an option
         text: The scenario, as TOML.
         measured: A file of measured numbers, or its content.
         free: The keys to fit: "devices.d.idle_cycles", "devices.d.datapath,hosts.h.latency", or
-            with the values to search, "hosts.h.latency=50 ns..400 ns".
-        source: What to call the scenario in messages.
-        settings: New values of keys, by their paths, which stay.
-        seed: Of all runs; the scenario's own, if absent.
-        hold_back: The numbers of points, from 1 on, that judge the fit and are not spent for it.
-        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Called with the share that is done.
+            with the values to try, "hosts.h.latency=50 ns..400 ns".
+        source: The name of the scenario in messages.
+        settings: New values of keys, by their paths, which are not fitted.
+        seed: The seed of all runs; the scenario's own, if absent.
+        hold_back: The numbers of points, from 1 on, that only judge the fit, and are not used for
+            it.
+        executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+        progress: A function that is called with the share that is done.
 
     Raises:
-        CalibrationError: A key has no range, or there are too few points, or one has no value.
-        FileError: The measured numbers do not have their form, or are of no metric of the scenario.
+        CalibrationError: A key has no range, there are too few points, or a point has no simulated
+            value.
+        FileError: The measured numbers have a wrong form, or a metric that the scenario does not
+            have.
         MissingPackageError: SciPy is not installed (`pip install 'peerlane[calibrate]'`).
-        ScenarioError: The scenario cannot be built, or has no such key.
+        ScenarioError: The scenario cannot be built, or does not have a key.
     """
     with optional("calibrate needs SciPy", "calibrate"):
         from peerlane.calibrating.certainty import certainty  # noqa: PLC0415 - as `Search`
@@ -135,17 +138,18 @@ def calibrate(  # noqa: PLR0913 - each is an option
 def _points(
     measured: str | PathLike[str] | Sequence[Point | Row], paths: Sequence[str], hold_back: set[int]
 ) -> list[Point]:
-    """The points of all numbers that are of the scenario.
+    """The points of all numbers that belong to metrics of the scenario.
 
     Raises:
-        CalibrationError: There are none, or not as many as are to be held back.
+        CalibrationError: There are no points, or a point that is to be held back does not exist.
     """
     rows, source = (
         (read(measured), str(measured))
         if isinstance(measured, str | PathLike)
         else (measured, "the points")
     )
-    # Of a tool's row with several latencies the mean is spent: they all are of the same transfers.
+    # If a row of a tool has several latencies, only the mean is used, because all are of the same
+    # transfers.
     found = [
         point
         for row, point in of_rows(rows, paths, source)
@@ -184,7 +188,7 @@ def _judged(number: int, point: Point, simulated: float | None, left_out: float 
 def _chosen(
     search: Search, best: Fit, others: Sequence[Fit], scenario: Scenario
 ) -> dict[str, Fitted]:
-    """The chosen values, with the best fit of each other choice that came near."""
+    """The chosen values, each with the misfit of other choices whose fit is nearly as good."""
     found = {}
     for place, key in enumerate(search.chosen):
         near = {other.choices[place]: _misfit(other) for other in reversed(others)}
@@ -202,7 +206,7 @@ def _numeric(
     known: Certainty,
     scenario: Scenario,
 ) -> dict[str, Fitted]:
-    """The numbers, with their intervals, or with the fits of the whole numbers beside them."""
+    """The fitted numbers with their intervals; whole numbers with the fits of nearby numbers."""
     found = {}
     for place, (key, number) in enumerate(zip(search.numeric, best.numbers, strict=True)):
         half = known.half_widths[place]
@@ -225,12 +229,12 @@ def _numeric(
 
 
 def _misfit(fit: Fit) -> float:
-    """The root mean square of the errors of a fit, in percent."""
+    """The misfit of a fit: the root mean square of its errors, in percent."""
     return _spread([100 * float(one) for one in fit.residuals])
 
 
 def _spread(errors: Sequence[float]) -> float:
-    """The root mean square."""
+    """The root mean square of some errors."""
     return sqrt(fmean(one**2 for one in errors))
 
 
@@ -241,7 +245,7 @@ def _predicted(points: Iterable[Judged]) -> float | None:
 
 
 class _Reports:
-    """The progress of a calibration: nobody knows how many runs there will be."""
+    """The progress of a calibration, whose number of runs is not known in advance."""
 
     def __init__(self, progress: Callable[[Progress], object] | None) -> None:
         self._progress = progress

@@ -13,11 +13,11 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Judged(Document):
-    """A measured point beside the simulated number with the fitted values.
+    """A measured point, and the simulated number with the fitted values.
 
-    `left_out_percent` is the error of the point for a fit without it, by the derivatives at the
-    fit; `None` where nothing but the point determines a key, and for points that are held back,
-    which no fit has.
+    `left_out_percent` is the error of the point for a fit without the point, estimated from the
+    derivatives at the fit. It is `None` if only this point determines a key, and for points that
+    are held back.
     """
 
     number: int
@@ -32,9 +32,9 @@ class Judged(Document):
 
 @dataclass(frozen=True, slots=True)
 class Neighbour(Document):
-    """Another value of a key, and the misfit with the other keys fitted anew.
+    """Another value of a key, and the misfit after a new fit of the other keys.
 
-    `alike` is whether the noise of the points may be all that makes the misfit larger.
+    `alike` is whether the noise of the points can explain the larger misfit.
     """
 
     value: Value
@@ -44,10 +44,10 @@ class Neighbour(Document):
 
 @dataclass(frozen=True, slots=True)
 class Fitted(Document):
-    """A key: its value before, and the fitted one; `None` if the key is refused.
+    """A key: its value before, and the fitted value, which is `None` if the key is refused.
 
-    `low` and `high` are the ends of the 95 % confidence interval. A whole number, and a choice,
-    has `neighbours` instead.
+    `low` and `high` are the ends of the 95 % confidence interval. A whole number or a choice has
+    `neighbours` instead.
     """
 
     key: str
@@ -62,7 +62,7 @@ class Fitted(Document):
 
 @dataclass(frozen=True, slots=True)
 class Refusal(Document):
-    """Keys that the points do not determine, and why."""
+    """Keys that the points do not determine, and the reason."""
 
     keys: tuple[str, ...]
     reason: str
@@ -72,11 +72,11 @@ class Refusal(Document):
 class Calibration(Document):
     """Keys of a scenario that were fitted to measured points.
 
-    `misfit_percent` is the root mean square of the relative errors of the points that were spent,
-    and `predicted_percent` of those that were held back; without any, of each point for a fit
-    without it. `noise_percent` is the noise of a point by which intervals are judged: what the fit
-    leaves over, divided by the points beyond the number of keys; it is assumed where there are
-    none.
+    `misfit_percent` is the root mean square of the relative errors of the points that were used for
+    the fit. `predicted_percent` is the root mean square for the points that were held back, or,
+    without any, for each point with a fit without it. `noise_percent` is the noise of a point, from
+    which intervals are calculated. It follows from the squared errors of the fit, divided by the
+    number of points in excess of the keys; without points in excess, it is assumed.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Calibration(Document):
 
     @property
     def settings(self) -> dict[str, Value]:
-        """The fitted values by their keys, as `Fabric.override` and `--set` take them."""
+        """The fitted values by their keys, in the form of `Fabric.override` and `--set`."""
         return {one.key: one.value for one in self.values if one.value is not None}
 
     def to_json(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How sure fitted values are, and which keys the points cannot tell apart."""
+"""The certainty of fitted values, and the keys that the points do not distinguish."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ if TYPE_CHECKING:
     from peerlane.calibrating.fit import Fit, Search
 
 ASSUMED = 0.01
-"""The noise of a point where there are no more points than keys."""
+"""The noise of a point that is assumed if there are no more points than keys."""
 _LEAST_NOISE = 1e-4
-"""No noise is smaller: simulated numbers are rounded."""
+"""The least noise of a point, because simulated numbers are rounded."""
 _MOVES = 0.005
-"""A key moves a point that changes by this share over the range of the key."""
+"""The least relative change of any point over the range of a key with which the key counts as
+effective."""
 _APART = 0.03
-"""The least singular value, with columns of length 1, above which keys are distinguished."""
+"""The singular value, with columns of length 1, below which keys are not distinguished."""
 _SAME = 0.01
-"""Fits whose costs differ by less than this share of the squared noise are the same."""
+"""If the costs of fits differ by less than this share of the squared noise, the fits are equal."""
 _TAKES_PART = 0.3
 _DIFFERS = 0.05
 
@@ -39,25 +40,25 @@ class Certainty:
     half_widths: tuple[float | None, ...]
     refusals: tuple[Refusal, ...]
     left_out: tuple[float | None, ...]
-    """The residual of each point for a fit without it."""
+    """The residual of each point for a fit without the point."""
     enough: float
-    """The cost from which on a fit is worse than the best one for more than noise."""
+    """The cost above which a fit is worse than the best fit by more than noise."""
 
     def is_alike(self, fit: Fit) -> bool:
-        """Whether a fit may be worse than the best one by noise alone."""
+        """Whether noise alone can explain that a fit is worse than the best fit."""
         return fit.cost < self.enough
 
 
 def certainty(
     search: Search, best: Fit, others: Sequence[Fit], around: Sequence[tuple[int, Fit]]
 ) -> Certainty:
-    """Judges a fit by the derivatives there.
+    """Judges the certainty of a fit, from the derivatives at the fit.
 
     Args:
-        search: The keys.
-        best: The fit.
+        search: The search with the keys.
+        best: The best fit.
         others: The best fits of other choices.
-        around: The fits with one whole number beside that of the best fit, by the place of its key.
+        around: Fits with one whole number larger or smaller by one, each with the place of its key.
     """
     slopes = search.slopes(best)
     freedom = len(best.residuals) - len(search.numeric) - len(search.chosen)
@@ -124,7 +125,7 @@ def _apart(paths: Sequence[str]) -> Refusal:
 
 
 def _alike(search: Search, best: Fit, other: Fit) -> Refusal:
-    """The refusal of choices that fit as well as the best ones."""
+    """The refusal of choices that fit as well as the best choices."""
     chosen = [
         (key.path, one, two)
         for key, one, two in zip(search.chosen, best.choices, other.choices, strict=True)
@@ -152,5 +153,5 @@ def _alike(search: Search, best: Fit, other: Fit) -> Refusal:
 
 
 def _merged(refusals: Sequence[Refusal]) -> tuple[Refusal, ...]:
-    """One refusal for each set of keys."""
+    """The refusals, with one refusal for each set of keys."""
     return tuple({frozenset(one.keys): one for one in reversed(refusals)}.values())[::-1]

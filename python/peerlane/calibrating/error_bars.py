@@ -1,8 +1,8 @@
-"""How far the numbers of a run may be off: defaults without a document, moved over their ranges.
+"""The possible errors of a run's numbers, from defaults without a document moved over their ranges.
 
-The defaults are screened in groups, which are moved to the lower or the upper ends of their ranges.
-A group that moves no number by more than `STILL` holds nothing that matters. Any other is halved,
-until single defaults are left.
+The defaults are first moved in groups, to the lower or the upper ends of their ranges. A group that
+moves no number by more than `STILL` has no effect. Any other group is halved, until single defaults
+are left.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ MEASURED = re.compile(
 """The numbers of a result that get error bars: rates and mean latencies of workloads."""
 
 GROUP = 8
-"""Defaults that are moved together at first."""
+"""The most defaults that are moved together at first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A default with another value, and the keys of the scenario that stand for it."""
+    """A default with another value, and the keys of the scenario that set it."""
 
     name: str
     value: str
@@ -50,7 +50,7 @@ class _Move:
 
     @property
     def words(self) -> str:
-        """The new value, as a scenario has it."""
+        """The new value, in the form of a scenario."""
         return str(self.to)
 
 
@@ -105,7 +105,7 @@ def measured(metrics: Mapping[str, Scalar]) -> Iterator[tuple[str, float]]:
 
 
 def _moves(scenario: Scenario) -> Iterator[_Move]:
-    """The moves of all defaults and profiles' settings that no document has."""
+    """The moves of all defaults and profiles' settings whose source is no document."""
     paths: dict[str, list[str]] = {}
     inputs = {}
     for use in used(scenario):
@@ -118,13 +118,13 @@ def _moves(scenario: Scenario) -> Iterator[_Move]:
 
 
 def values_of(name: str, value: object) -> list[Any]:
-    """The ends of the range over which a default is moved; none for flags, choices and workloads.
+    """The ends of the range of a default; none for flags, choices and workloads.
 
-    What is switched on in a machine, and what a workload does, is known to whoever describes it.
+    Flags and workloads are not moved, because the author of a scenario is expected to set them.
 
     Args:
         name: The name of the default or of a profile's setting, such as "default:hosts.latency".
-        value: Its value, as TOML has it.
+        value: The value of the default, in the form of TOML.
     """
     _, _, path = name.partition(":")
     if isinstance(value, bool) or path.partition(".")[0] in {*LISTS, "buffers"}:
@@ -135,7 +135,7 @@ def values_of(name: str, value: object) -> list[Any]:
 
 @dataclass
 class _Study:
-    """The runs of a scenario with defaults moved."""
+    """The runs of a scenario with moved defaults."""
 
     study: Study
     settings: Mapping[str, Any]
@@ -165,7 +165,7 @@ class _Study:
     def screen(
         self, moves: Sequence[_Move], numbers: Mapping[str, float]
     ) -> tuple[dict[_Move, Mapping[str, float]], dict[str, str]]:
-        """The moves that matter with the numbers that they lead to, and those that are refused."""
+        """The moves that change a number, with the changed numbers; and the refused moves."""
         left = list(_groups(moves))
         found: dict[_Move, Mapping[str, float]] = {}
         refused: dict[str, str] = {}
@@ -187,7 +187,7 @@ class _Study:
 
 
 def _groups(moves: Sequence[_Move]) -> Iterator[tuple[_Move, ...]]:
-    """Groups of at most `GROUP` moves, in which no default is moved twice."""
+    """Groups of at most `GROUP` moves, in which each default is moved only once."""
     groups: list[list[_Move]] = []
     for move in moves:
         for group in groups:
@@ -206,7 +206,7 @@ def _is_still(numbers: Mapping[str, float], now: Mapping[str, float]) -> bool:
 
 
 def _bar(path: str, value: float, found: Mapping[_Move, Mapping[str, float]]) -> ErrorBar:
-    """The error bar of a number from what it is with each move that matters."""
+    """The error bar of a number, from its values with each effective move."""
     return ErrorBar.of(
         value,
         (

@@ -1,8 +1,9 @@
 """The search for the values of keys at which a scenario is closest to the measured points.
 
-A coarse sample finds where to begin for each combination of choices. From there SciPy's least
-squares go on, in which the residuals between two whole numbers are interpolated. Then whole numbers
-are rounded and tried one up and one down, each time with the other numbers fitted anew.
+A coarse sample finds the starting points for each combination of choices. From these points,
+SciPy's least squares search for the minimum; residuals between two whole numbers are interpolated.
+Then whole numbers are rounded, and tried one higher and one lower, each time with a new fit of the
+other numbers.
 """
 
 from __future__ import annotations
@@ -31,30 +32,33 @@ if TYPE_CHECKING:
 
 _MOST_COMBINATIONS = 256
 _SAMPLE = 64
-"""Points of the coarse sample, for all combinations of choices together; at least `_LEAST` each."""
+"""The points of the coarse sample, for all combinations of choices together; at least `_LEAST` for
+each combination."""
 _LEAST = 8
 _BEGINNINGS = 2
-"""Points of the sample from which least squares begin, for each combination of choices."""
+"""The points of the sample from which least squares start, for each combination of choices."""
 _STEP = 0.05
-"""The relative step of derivatives: each value of a key moves the phases of what links send."""
+"""The relative step of derivatives; it is large, because each value of a key shifts the phases of
+packets on links."""
 _LEAST_STEP = 0.01
 """The least step, as a share of a key's range."""
 _WIDE = 4.0
-"""The factor of the steps by which a fit is judged."""
+"""The factor by which the steps are larger when a fit is judged."""
 _TOLERANCE = 1e-4
 _MOST_STEPS = 12
 _WORTH = 25.0
-"""A combination of choices whose squares sum up to this many times the least is tried no more."""
+"""If the cost of a combination of choices is this many times the least cost, its whole numbers are
+not rounded."""
 _SAMPLED, _RELAXED = 0.2, 0.8
 """The shares of the work that are done after the sample, and after least squares."""
 _NO_COST = 1e-6
-"""Squares that sum up to less are rounding."""
+"""A cost below which differences are due to rounding."""
 _MOST_ROUNDS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Values of the keys: the choices, the numbers of the others, and the residuals there."""
+    """Values of the keys: the choices, the numbers, and the residuals with these values."""
 
     choices: tuple[Any, ...]
     numbers: Numbers
@@ -83,7 +87,7 @@ class Search:
             )
 
     def values(self, choices: Sequence[Any], numbers: Sequence[float] | Numbers) -> dict[str, Any]:
-        """Values of all keys as the scenario has them."""
+        """The values of all keys, in the form of a scenario."""
         chosen = dict(zip((key.path for key in self.chosen), choices, strict=True))
         return chosen | {
             key.path: key.written(float(number))
@@ -104,7 +108,7 @@ class Search:
                 fit = min([fit, *fits], key=_cost)
             relaxed.append(fit)
             progress(_SAMPLED + (_RELAXED - _SAMPLED) * done / len(sampled))
-        # A fit with numbers between is never worse than one with whole numbers.
+        # A fit with fractional numbers is never worse than a fit with whole numbers.
         found: list[Fit] = []
         for fit in sorted(relaxed, key=_cost):
             is_worth = fit.cost <= _WORTH * min(map(_cost, found), default=fit.cost) + _NO_COST
@@ -112,7 +116,7 @@ class Search:
         return sorted(found, key=_cost)
 
     def neighbours(self, fit: Fit) -> Iterator[tuple[int, Fit]]:
-        """The fits with a whole number one less or one more, by the place of its key."""
+        """The fits with a whole number one lower or one higher, each with the place of its key."""
         for place, key in enumerate(self.numeric):
             for step in (-1, 1) if key.is_whole else ():
                 numbers = fit.numbers.copy()
@@ -121,11 +125,11 @@ class Search:
                     yield place, self._refined(fit.choices, numbers, is_whole=True)
 
     def slopes(self, fit: Fit) -> Numbers:
-        """The derivatives of all residuals by each number; a whole number is moved by one."""
+        """The derivatives of all residuals by each number; a whole number is changed by one."""
         return self._slopes(fit.choices, fit.numbers, _WIDE)
 
     def reach(self, fit: Fit) -> Numbers:
-        """The most that a residual changes when one number alone is at an end of its range."""
+        """For each number, the largest change of a residual when only it moves to a range's end."""
         ends = [
             np.where(np.arange(len(self.numeric)) == place, end, fit.numbers)
             for place, key in enumerate(self.numeric)
@@ -135,13 +139,13 @@ class Search:
         return np.array([max(pair) for pair in zip(found[::2], found[1::2], strict=True)])
 
     def _sampled(self) -> list[tuple[tuple[Any, ...], list[Numbers]]]:
-        """The numbers to begin with for each combination of choices, found by one batch of runs."""
+        """The best starting numbers for each combination of choices, from one batch of runs."""
         combinations = list(product(*(key.choices for key in self.chosen)))
         drawn = np.zeros((1, 0))
         if self.numeric:
             count = max(_SAMPLE // len(combinations), _LEAST)
             hypercube = qmc.LatinHypercube(len(self.numeric), rng=np.random.default_rng(1))
-            # Squared, so that there are more of the small values.
+            # The numbers are squared, so that more of them are small.
             drawn = self._floored(self._low + self._span * hypercube.random(count) ** 2)
         tried = [(choices, numbers) for choices in combinations for numbers in drawn]
         residuals = self._model.residuals([self.values(*one) for one in tried])
@@ -156,7 +160,7 @@ class Search:
         return found
 
     def _whole(self, fit: Fit) -> Fit:
-        """The fit with whole numbers, from which no step of one is better."""
+        """The best fit with whole numbers, which no change of a whole number by one improves."""
         ends = [
             sorted({floor(number), ceil(number)}) if key.is_whole else [float(number)]
             for key, number in zip(self.numeric, fit.numbers, strict=True)
@@ -174,7 +178,7 @@ class Search:
         return best
 
     def _refined(self, choices: tuple[Any, ...], start: Numbers, *, is_whole: bool) -> Fit:
-        """Least squares from a start; whole numbers stay there, or are numbers between."""
+        """A least-squares fit from a start; with `is_whole`, whole numbers are not changed."""
         free = np.array([not (is_whole and key.is_whole) for key in self.numeric], bool)
         if not free.any():
             return Fit(choices, start, self._residuals(choices, [start])[0])
@@ -185,7 +189,8 @@ class Search:
             return made
 
         def slopes(shares: Numbers) -> Numbers:
-            # At the whole numbers below, where least squares have been already.
+            # The derivatives are calculated at the whole numbers below, which are already
+            # simulated.
             found: Numbers = self._slopes(choices, self._floored(numbers(shares)))
             return (found * self._span)[:, free]
 
@@ -201,7 +206,7 @@ class Search:
         return Fit(choices, numbers(found.x), found.fun)
 
     def _slopes(self, choices: tuple[Any, ...], numbers: Numbers, wide: float = 1.0) -> Numbers:
-        """Differences to one more of a whole number, or to a little more of another; or to less."""
+        """The derivatives, from one more of a whole number, or a small change of another number."""
         steps = []
         for place, key in enumerate(self.numeric):
             little = max(_STEP * abs(numbers[place]), _LEAST_STEP * self._span[place])
@@ -213,7 +218,7 @@ class Search:
         return np.array(columns).T.reshape(len(here), len(steps))
 
     def _residuals(self, choices: tuple[Any, ...], several: Sequence[Numbers]) -> list[Numbers]:
-        """The residuals; between whole numbers they are interpolated."""
+        """The residuals; between whole numbers, they are interpolated."""
         corners = [list(self._corners(numbers)) for numbers in several]
         values = [self.values(choices, one) for around in corners for one, _ in around]
         found = iter(self._model.residuals(values))
@@ -223,7 +228,7 @@ class Search:
         ]
 
     def _corners(self, numbers: Numbers) -> Iterator[tuple[list[float], float]]:
-        """The points with whole numbers around a point, and the weight of each."""
+        """The points with whole numbers around a point, each with its weight."""
         ends = [
             [(below := floor(number), below + 1 - number), (below + 1, number - below)]
             if key.is_whole

@@ -1,4 +1,4 @@
-"""The keys that are fitted: the values that each may have."""
+"""The keys that are fitted, and the possible values of each."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from peerlane._core import Scenario
 
 _WIDTHS = tuple(f"{width} B" for width in (8, 16, 32, 64, 128))
-"""Widths of datapaths between a core and its user, 64 to 1024 bits."""
+"""The widths of datapaths between a core and its user, 64 to 1024 bits."""
 _SECTIONS, _OF_TABLE = ("hosts", "switches", "devices", "links", "flows"), 3
-"""Sections whose tables have no keys of others, and the parts of the path of one of their keys."""
+"""Sections whose tables have no keys of other sections, and the number of parts in the path of a
+key there."""
 _DIGITS = 6
 _LEAST_COUNT = 256
 _SPREAD = 16
-"""The values that are searched are up to this factor above and below the value of the scenario."""
+"""Values from the scenario's value divided by this factor to the value times this factor are
+tried."""
 
 
 class CalibrationError(PeerlaneError, ValueError):
-    """A calibration that cannot be made; the message says why, and what would be right."""
+    """A calibration is not possible; the message has the reason and the correction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class Key:
     is_whole: bool = False
 
     def written(self, number: float) -> Any:  # noqa: ANN401 - a number, or text with a unit
-        """A number as a scenario has it."""
+        """A number in the form of a scenario."""
         if self.is_whole:
             return round(number)
         shown = f"{float(f'{number:.{_DIGITS}g}'):.{4 if self.unit else 9}f}"
@@ -55,13 +57,13 @@ def free_keys(scenario: Scenario, free: str | Iterable[str], longest_ns: float) 
     """The keys that `--free` names, each alone or as KEY=SPEC.
 
     Args:
-        scenario: What has the keys.
+        scenario: The scenario that has the keys.
         free: "devices.d.datapath,hosts.h.latency", or "devices.d.datapath=8 B,16 B".
         longest_ns: The longest latency that was measured: no time is longer.
 
     Raises:
-        CalibrationError: A key has no range of its own, is there twice, or is none.
-        ScenarioError: The scenario has no such key.
+        CalibrationError: A key has no default range, is given twice, or is not a key.
+        ScenarioError: The scenario does not have a key.
     """
     found = [
         _key(scenario, path.strip(), spec, longest_ns)
@@ -116,7 +118,7 @@ def _key(scenario: Scenario, path: str, spec: str, longest_ns: float) -> Key:
 
 
 def _row(path: str) -> Mapping[str, Any]:
-    """The catalogue's row of a key."""
+    """The row of a key in the catalogue."""
     parts = split_path(path)
     name = parts[-1]
     rows = [row for row in catalogue()["parameters"] if row["key"] == name]
@@ -152,7 +154,7 @@ def _several(path: str, values: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def _number(value: object, unit: str) -> float | None:
-    """A value in a unit; `None` for none, a text, and a number without a value."""
+    """A value as a number in a unit; `None` for a value that is no number in this unit."""
     if isinstance(value, str) and (found := Quantity.read(value)) is not None and not found.unit:
         return float(found.number)
     return in_unit(value, unit) if isinstance(value, str) else in_unit(value, "")

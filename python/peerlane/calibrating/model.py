@@ -1,4 +1,4 @@
-"""The measured points as a function of the keys that are fitted, each value by a run."""
+"""The measured points as a function of the fitted keys, each simulated by a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from peerlane.varying.work import Study, SweepPoint
 
 FAILED = 3.0
-"""The residual of a point whose run fails: it is simulated at 20 times what was measured."""
+"""The residual of a point whose run fails, as if the simulated number were 20 times the measured
+one."""
 
 
 class Model:
@@ -26,10 +27,10 @@ class Model:
 
     Args:
         study: The scenario, and the metrics of all points.
-        points: What was measured.
-        seed: Of each run; the scenario's own, if absent.
-        workers: They run.
-        ran: Called after each run.
+        points: The measured points.
+        seed: The seed of each run; the scenario's own, if absent.
+        workers: The workers that make the runs.
+        ran: A function that is called after each run.
     """
 
     def __init__(
@@ -49,11 +50,11 @@ class Model:
 
     @property
     def simulations(self) -> int:
-        """The runs that were made."""
+        """The number of runs that were made."""
         return len(self._runs)
 
     def simulated(self, values: Sequence[Mapping[str, Any]]) -> list[list[float | None]]:
-        """The values of all points at some values of the keys; `None` where a run fails."""
+        """The numbers of all points for each set of values of the keys; `None` if a run fails."""
         runs = [{**one, **point.settings} for one in values for point in self.points]
         wanted = {told(settings): settings for settings in runs}
         missing = [Run(one, self._seed) for name, one in wanted.items() if name not in self._runs]
@@ -63,7 +64,7 @@ class Model:
         return [[self._value(one, point) for point in self.points] for one in values]
 
     def residuals(self, values: Sequence[Mapping[str, Any]]) -> list[list[float]]:
-        """The logarithm of simulated over measured of all points: about the relative error."""
+        """The logarithm of simulated over measured for all points: about the relative error."""
         return [
             [
                 FAILED if value is None else log(value / float(point.value))
@@ -73,10 +74,10 @@ class Model:
         ]
 
     def check(self, values: Mapping[str, Any]) -> None:
-        """Refuses a point that has no value at these values of the keys.
+        """Checks that each point has a simulated number with these values of the keys.
 
         Raises:
-            CalibrationError: There is one; the message has the reason.
+            CalibrationError: A point has no number; the message has the reason.
         """
         (simulated,) = self.simulated([values])
         for value, point in zip(simulated, self.points, strict=True):

@@ -1,4 +1,4 @@
-"""A calibration as TOML: a profile for each node, which a scenario takes, with its origin."""
+"""Writes a calibration as TOML: a profile for each node, with the origin of its values."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 _NODES = ("hosts", "switches", "devices")
 _NODE_KEY = 3
-"""The parts of the path of a key that a profile can have: section, name, key."""
+"""The number of parts in the path of a key that a profile can have: section, name, key."""
 
 
 def profile_toml(calibration: Calibration, scenario: Scenario, command: str) -> str:
-    """The fitted values, each with its certainty, below comments that say where they are from.
+    """The fitted values with their certainty, below comments on the origin of the values.
 
     Args:
-        calibration: Without refused keys.
-        scenario: What was fitted.
-        command: The command line.
+        calibration: The calibration, which must have no refused keys.
+        scenario: The scenario that was fitted.
+        command: The command line of the calibration.
     """
     spent = [point for point in calibration.points if not point.held_back]
     held = len(calibration.points) - len(spent)
@@ -50,7 +50,7 @@ def profile_toml(calibration: Calibration, scenario: Scenario, command: str) -> 
 
 
 def _table(place: tuple[str, ...], values: list[Fitted], scenario: Scenario) -> Iterator[str]:
-    """A table of a profile, or of the scenario where no profile has these keys."""
+    """A table of a profile, or of the scenario if no profile can have these keys."""
     path = join_path(place)
     if place[0] in _NODES and len(place) + 1 == _NODE_KEY:
         name = place[0] if place[1] == "*" else place[1]

@@ -57,8 +57,8 @@ def bars(
     Args:
         parts: The parts, from left to right.
         colours: The colour of each kind, in the order of the key.
-        axis: What the horizontal axis shows.
-        plain: Kinds whose colour is near that of the page, with words in ink.
+        axis: The title of the horizontal axis.
+        plain: Kinds whose colour is similar to the page, so that their words are in ink.
     """
     names = list(dict.fromkeys(part.bar for part in parts))
     starts: dict[str, float] = {}

@@ -96,7 +96,7 @@ class Axis:
 
     @property
     def words(self) -> str:
-        """What the axis shows, with its unit."""
+        """The title of the axis, with its unit."""
         unit = "" if self.unit == "B" else self.unit
         return f"{self.label}, {unit}" if self.label and unit else self.label or unit
 

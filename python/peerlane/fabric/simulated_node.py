@@ -114,7 +114,7 @@ class SimulatedNode:
         return self._core.interrupts(self.name)
 
     def window(self, to: str) -> int:
-        """The address at which a host sees the addresses of another host, or of an I/O port.
+        """The address at which a host can access the addresses of another host or an I/O port.
 
         A store of the host to `window(to) + address` is a store to `address` of the node `to`. This
         node may be the host itself.

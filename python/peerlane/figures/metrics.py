@@ -143,7 +143,7 @@ def expanded(document: Json, path: str) -> list[str]:
 
 
 def matching(part: str, names: Iterable[str]) -> list[str]:
-    """The names that a part of a path stands for, in which each `*` is any number of letters."""
+    """The names that match a part of a path, in which each `*` is any number of letters."""
     form = re.compile(".*".join(map(re.escape, part.split(_EVERY))))
     return [name for name in names if form.fullmatch(name)]
 

@@ -160,9 +160,9 @@ class Device:
     def on_reset(self) -> None:
         """Puts the device into the state after power-on: the first call, and again at each reset.
 
-        The engines have already ended. `function` is the function that is reset; 0 stands for all.
-        A virtual function is also reset when software clears VF Enable. It then no longer exists,
-        and requests of its engines are dropped.
+        The engines have already ended. `function` is the function that is reset; 0 means all
+        functions. A virtual function is also reset when software clears VF Enable. It then no
+        longer exists, and requests of its engines are dropped.
         """
 
     def on_read(self, bar: int, offset: int, length: int) -> Read | Awaitable[Read]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _Waited = "int | Task[Any] | Signal"
-"""What a coroutine waits for: an answer with a tag, the end of a task, or a signal."""
+"""The object that a coroutine waits for: an answer with a tag, the end of a task, or a signal."""
 
 
 class Task(Generic[Result]):

@@ -62,7 +62,7 @@ class Card:
         """Calls a function of the library.
 
         Raises:
-            RuntimeError: It returned an error.
+            RuntimeError: The function returned an error.
         """
         if result := getattr(self.library, name)(*arguments):
             raise RuntimeError(f"{name} returned {result}")

@@ -75,7 +75,7 @@ def frame(name: str, looks: tuple[Look, Look, Look], height: int) -> RenderableT
 
 
 def _shared(rows: int, wanted: list[int]) -> list[int]:
-    """Divides rows among tables that want some: equally, but at least one row for each."""
+    """Divides rows among tables that can use them: equally, but at least one row for each."""
     given = [1] * len(wanted)
     while sum(given) < rows and (less := [n for n, most in enumerate(wanted) if given[n] < most]):
         given[min(less, key=given.__getitem__)] += 1
