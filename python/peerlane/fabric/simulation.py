@@ -332,7 +332,7 @@ class Simulation:
     ) -> list[Access[Any]]:
         """Lets time pass until any of `accesses` has ended; returns the accesses that have ended.
 
-        The arguments and errors are those of `wait`. If the time `until` is reached first, the list
+        Arguments and errors are as for `wait`. If the time `until` is reached first, the list
         is empty.
 
         Raises:

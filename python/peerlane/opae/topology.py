@@ -1,7 +1,7 @@
 """The topology of a simulated host for hwloc, by which programs find the node of a card.
 
-The format is that of hwloc 2 (`hwloc2.dtd`). Cores are those of the real machine, so that a program
-can bind to them; memory, sockets and PCI functions are from the scenario.
+The format is the format of hwloc 2 (`hwloc2.dtd`). The cores are the cores of the real machine, so
+that a program can bind to them; memory, sockets and PCI functions are from the scenario.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class HostThread:
         await self.work(pages * self._costs[cost])
 
     async def written(self, address: int) -> None:
-        """Polls a byte until a device writes it; each write ends one such call."""
+        """Polls a byte until a device writes it; each write ends one call."""
         wait = Wait(self._host, self.now_ns, address=address)
         await self._done(lambda: self._core.begin_written(address), wait)
         await self.work(self._costs["poll"])

@@ -26,7 +26,7 @@ OF_FLOW = "keeps the interval of the flow"
 _AS_ALONE = "each is as fast as alone"
 
 AS_ALONE = 0.95
-"""The part of a flow's rate alone from which on the flow counts as as fast as alone."""
+"""The part of a flow's rate alone from which on sharing is without effect."""
 
 FULL = 0.9
 """The share of flows' time from which on a wire counts as full."""
