@@ -401,7 +401,7 @@ class RunResult(Document):
         return own < _LITTLE * longest(self.flows)
 
     def _adds_up(self, one: Bottleneck) -> bool:
-        """Whether the rates of flows add up: all ran at the same time, and all data is theirs."""
+        """Whether the rates of flows add up: all ran at the same time, and moved all the data."""
         if one.kind == "datapath":  # each device, and each pair of root ports, has its own
             return False
         flows = [self.flows[flow] for flow in one.flows]

@@ -64,7 +64,7 @@ def repeated(outcome: Repeated) -> RenderableType:
 
 
 def _folded(values: Mapping[str, Interval]) -> list[str]:
-    """The paths to show; of many alike paths, the ones with least, median and most mean."""
+    """The paths to show; of many alike paths, those with least, median and most mean."""
     alike: dict[str, list[str]] = {}
     for path in values:
         alike.setdefault(_NUMBER.sub("*", path), []).append(path)
