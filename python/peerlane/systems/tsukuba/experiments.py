@@ -55,6 +55,7 @@ def routing(machine: Machine) -> Measurements:
     fibre = _latency(machine, _bare(machine.fabric()), FIBRE)
     yield "routing", whole
     yield "reading/routing/rest", whole - pcie - fibre
+    yield from _router_parts(machine, whole=whole, pcie=pcie, fibre=fibre)
     yield "reading/routing/pcie", pcie
     short = machine.fabric().set("fpga2", forward_cycles=machine.constants.short_pipeline)
     yield "reading/routing/24-ns", _latency(machine, short, way)
@@ -99,7 +100,10 @@ def torus(machine: Machine) -> Measurements:
     for size in ("4x4", "8x8"):
         yield from _saturation(machine, size, "", {})
     yield from _saturation(machine, "8x8", "/two-lanes", {"optical_lanes": 2})
-    yield "check/torus/zero-load", _zero_load(machine) / _zero_load_ns(machine)
+    yield from _zero_load(machine)
+    lanes, fibres = machine.value("links.lanes"), machine.constants.torus_fibres
+    for of_each in (2, 4):
+        yield f"torus/gth/{of_each}-lanes", lanes + fibres * of_each
     for algorithm in ("ring", "dimension-wise"):
         fabric = _torus(machine, "4x4", {})
         fabric.collective("torus", "all-reduce", algorithm=algorithm, size="64 KiB")
@@ -135,29 +139,34 @@ def _saturation(
     yield f"torus/{size}{case}/share", 100 * carried / outcome.bounds.least
 
 
-def _zero_load_ns(machine: Machine) -> float:
-    """The arithmetic of a message of 32 bytes, in two cycles, over the four hops to (2, 2).
+def _zero_load(machine: Machine) -> Measurements:
+    """One beat to the user logic of nodes 1 to 4 hops away, and what a hop adds.
 
-    The pipeline where it begins, and for each hop a cycle, the cores, the fibre and the next
-    pipeline; straight to the user logic at the end.
+    Without clock compensation, which would hold up one message and not another.
     """
-    its, hops = machine.constants, 4
-    cycle = its.block_bits / machine.value("profiles.router-board.lane_rate")
-    stages = machine.value("profiles.router-board.forward_cycles")
-    pipeline = stages * 1e3 / machine.value("profiles.router-board.router_clock")
-    cores = machine.value("profiles.router-board.core_latency")
-    hop = cycle + cores + its.fibre_m * its.light_ns
-    return pipeline + hops * hop + (hops - 1) * pipeline + cycle
+    hops = {}
+    for count, node in enumerate(("0-1", "1-1", "1-2", "2-2"), 1):
+        fabric = _torus(machine, "4x4", {"clock_compensation": False})
+        hops[count] = _latency(machine, fabric, ("torus-0-0", f"torus-{node}"))
+        yield f"torus/zero-load/{count}", hops[count]
+    yield "torus/zero-load/hop", (hops[4] - hops[1]) / 3
 
 
-def _zero_load(machine: Machine) -> float:
-    fabric = _torus(machine, "4x4", {"clock_compensation": False})
-    return latency(_flow(fabric.flow("torus-0-0", "torus-2-2", size=machine.constants.beat)))
+def _router_parts(machine: Machine, *, whole: float, pcie: float, fibre: float) -> Measurements:
+    """What makes the whole longer than PCI Express and fibre alone; the parts add up to it."""
+    straight = machine.fabric().set("fpga2", forward_cycles=0)
+    yield "reading/routing/rest/stages", whole - _latency(machine, straight, ("fpga1", "fpga3"))
+    size = machine.value("constants.beat") + machine.constants.tlp_header
+    wrapped = _flow(_bare(machine.fabric()).flow(*FIBRE, size=f"{size:.0f} B"))
+    yield "reading/routing/rest/header", latency(wrapped) - fibre
+    window = machine.fabric().set("near", bar_address_bits=64)
+    yield "reading/routing/rest/window", _latency(machine, window, ONE_CPU) - pcie
 
 
 def _torus(machine: Machine, size: str, routers: dict[str, Setting]) -> Fabric:
     """Routers like the published one, with four fibres each, below these hosts."""
-    board: dict[str, Setting] = {"profile": "router-board", "fibre_ports": 4}
+    fibres = machine.constants.torus_fibres
+    board: dict[str, Setting] = {"profile": "router-board", "fibre_ports": fibres}
     hosts: dict[str, Setting] = {"max_payload_supported": "256 B"}
     return machine.fabric().network(
         "torus",

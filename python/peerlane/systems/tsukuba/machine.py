@@ -36,10 +36,12 @@ class Constants:
     """Nanoseconds: the source's latency of PCI Express, for the reading that takes it exactly."""
     short_pipeline: int = 6
     """Stages of the router in the reading that takes 783 - 500 - 259 = 24 ns for it."""
+    tlp_header: int = 12
+    """Bytes of the header of a TLP in an envelope, which has a 32-bit address within the window."""
+    torus_fibres: int = 4
+    """Fibres of a node of the torus, one for each direction."""
     fibre_m: int = 2
     """Metres of each fibre of the torus: as long as the published one."""
-    light_ns: float = 4.897
-    """Nanoseconds in which light goes a metre in a fibre, with a refractive index of 1.468."""
 
 
 Machine = machine.Machine[Constants]
