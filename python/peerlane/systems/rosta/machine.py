@@ -19,7 +19,7 @@ class Constants:
     """Each transfer of figures 3 to 5. Table 3 has none in the source: it is taken to have the
     same."""
     reading_buffer: str = "512 KiB"
-    """Each transfer of a reading of figure 3: its rate is that of each page."""
+    """Each transfer of a reading of figure 3, whose rate is that of each page, and of `setpci`."""
     largest: int = 128
     """Bytes of payload of a packet, which enumeration arrives at by itself."""
     few_headers: int = 8
@@ -34,6 +34,10 @@ class Constants:
     """The chain's data starts when every FPGA has its list and its command. It must: what an FPGA
     sends to one that has none yet fills that one's FIFOs, and then holds up the CPU's writes behind
     it."""
+    raised_at: str = "1 ms"
+    """When the host raises max payload: the transfers with the smaller one have ended."""
+    raised_start: str = "2 ms"
+    """When the transfers with the larger max payload start: the host has written all registers."""
     skew_us: int = 10
     """Microseconds between one sender's start and the next, where starts are nearly simultaneous:
     the order of one system call. The source gives no number; the reading shows that it hardly
