@@ -32,6 +32,7 @@ impl LinkEnd {
         if let Some(channels) = space.channels_control() {
             self.configure_channels(&channels);
         }
+        self.set_max_payload(space.max_payload());
         self.ltssm.set_target(space.target_link_speed());
         self.enable_l0s(space.enables_l0s());
         self.enable_l1(space.enables_l1(), port, adds_digest);

@@ -90,9 +90,24 @@ impl LinkEnd {
         }
         self.transmitter.set_timing(self.rates.timing(link));
         self.receiver.set_generation(link.generation);
+        self.set_limits(link);
+        true
+    }
+
+    /// Applies `Max_Payload_Size` of Device Control, in bytes, on which the limits of Acks, replays and UpdateFCs depend.
+    pub(super) fn set_max_payload(&mut self, max_payload: u32) {
+        if max_payload == u32::from(self.rates.max_payload) {
+            return;
+        }
+        self.rates.max_payload = max_payload as u16;
+        let timing = self.timing();
+        let (generation, lanes) = (timing.generation(), timing.lanes());
+        self.set_limits(Offer { generation, lanes });
+    }
+
+    fn set_limits(&mut self, link: Offer) {
         self.acknowledge_limit = self.rates.acknowledge_limit(link);
         self.replay_limit = self.rates.replay_limit(link);
         self.update_delay = self.rates.update_delay(link);
-        true
     }
 }

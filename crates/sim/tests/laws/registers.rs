@@ -95,6 +95,43 @@ fn a_device_has_as_many_reads_under_way_as_its_registers_allow_tags() {
 }
 
 #[test]
+fn a_link_acknowledges_by_the_max_payload_that_software_has_written_last() {
+    let text = |bytes: u32| {
+        format!(
+            "[hosts.h0]\nmax_payload = \"{bytes} B\"\n[devices.a]\nupstream = \"h0\"\nmax_payload = \"{bytes} B\"\n[[flows]]\nid = \"f\"\nfrom = \"a\"\nto = \"h0\"\nsize = \"64 KiB\"\nstart = \"100 us\"\n"
+        )
+    };
+    let end = |mut simulation: sim::Simulation| {
+        simulation.run(&mut |_| true);
+        let result = simulation.result().all_intact();
+        let dllps = result.link("h0-a", "down").overhead_bytes;
+        (result.flow("f").all.bytes_per_second, dllps)
+    };
+    let mut written = simulation(&text(128));
+    let port = written.plan().nodes[0]
+        .functions
+        .id_of(transaction::FunctionPlace::Port(0));
+    let (mask, value) = protocol::ConfigSpace::max_payload_field(256);
+    for function in [port, FunctionId::new(1, 0, 0)] {
+        let control = written.config_read(
+            "h0",
+            function,
+            DEVICE_CONTROL.0,
+            DEVICE_CONTROL.1,
+            &mut || true,
+        );
+        let control = control.expect("a host") & !mask | value;
+        written
+            .config_write("h0", function, DEVICE_CONTROL, control, &mut || true)
+            .expect("a host");
+    }
+    let [(rate, dllps), (other_rate, other_dllps)] = [end(written), end(simulation(&text(256)))];
+    assert_eq!(rate, other_rate);
+    // The configuration accesses have made some more.
+    assert!(dllps - other_dllps < 200, "{dllps} and {other_dllps}");
+}
+
+#[test]
 fn a_port_whose_memory_enable_is_off_forwards_no_requests_down() {
     let mut simulation = simulation(PAIR);
     let bar = simulation.plan().nodes[3].bars[0]
