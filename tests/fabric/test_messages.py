@@ -11,7 +11,7 @@ from conftest import figure, of
 from peerlane import Fabric, ScenarioError
 from peerlane.network.sweep import sweep_loads
 from peerlane.systems.chpp.loggp.model import DISTANCES, SOURCE, distance
-from peerlane.systems.chpp.topologies import SIDES
+from peerlane.systems.chpp.topologies import NETWORKS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -127,9 +127,17 @@ def test_the_model_of_latency_is_the_published_arithmetic() -> None:
         "mesh-3d": 10.08,
         "torus-3d": 7.56,
     }
-    assert set(SIDES) <= set(DISTANCES)
+    assert NETWORKS.keys() == DISTANCES.keys()
     with pytest.raises(ValueError, match="no formula for 'star'; write one of hypercube"):
         distance("star", 4)
+
+
+def test_networks_are_as_far_across_as_their_formulas_say() -> None:
+    for topology, networks in NETWORKS.items():
+        for one in networks:
+            formula = distance(topology, len(one.senders))
+            share = 1 if topology in {"butterfly", "mesh-2d"} else pytest.approx(1, abs=0.08)
+            assert formula / one.mean_distance == share, topology
 
 
 @CHPP
@@ -143,7 +151,7 @@ def test_what_a_message_over_cables_takes_but_for_hops_is_a_message_without_cabl
 @CHPP
 def test_the_model_with_measured_parameters_is_a_message_that_is_alone() -> None:
     shares = {form: simulated("fig5", f"fig5/share/{form}/") for form in ("whole", "counted")}
-    assert all(97 < share < 100 for share in shares["whole"].values())
+    assert all(97 < share < 101 for share in shares["whole"].values())
     assert all(99 < share < 100 for share in shares["counted"].values())
     assert shares["counted"].keys() == simulated("fig5", "fig5/simulated/").keys()
     assert all(share < 95 for share in simulated("fig5", "fig5/share/crowded/").values())

@@ -43,6 +43,8 @@ class Constants:
     """The time in which these messages begin, at all phases of the clock."""
     apart_us: int = 20
     """Microseconds before each message of a network, so long that each is alone."""
+    crowd: int = 64
+    """Processors of the networks in which all send at once."""
     cables: int = 3
     """Cables on the way of the message whose packets are read."""
     completion: int = 128

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import prod
 from statistics import mean
 from typing import TYPE_CHECKING
 
@@ -11,14 +10,13 @@ from peerlane.systems.chpp.loggp.model import SOURCE, Parameters, distance, late
 from peerlane.systems.chpp.machine import PRIMITIVES, WAY, alone_ns
 from peerlane.systems.chpp.stages import arrival, core_ns, flight_ns, traced
 from peerlane.systems.chpp.topologies import (
-    CROWDED,
-    SIDES,
+    NETWORKS,
     crowded,
-    distances,
+    crowds,
+    grid,
     name,
     network,
     simulated,
-    turned_hops,
 )
 from peerlane.systems.measured import known, latency, sound, steady
 
@@ -78,7 +76,9 @@ def _on_the_way(machine: Machine) -> Measurements:
     """
     its = machine.constants
     source, target = (name("n", (end,) * its.cables) for end in (0, 1))
-    fabric = network(machine, (2,) * its.cables).flow(source, target, size="1 B", start=its.start)
+    fabric = network(machine, grid(*(2,) * its.cables)).flow(
+        source, target, size="1 B", start=its.start
+    )
     core = core_ns(machine)
     ahead = core + flight_ns(machine)
     result, packets = traced(fabric)
@@ -111,22 +111,24 @@ def _at(device: str, packets: Iterable[Packet]) -> list[Packet]:
 def _beside(machine: Machine, found: dict[str, float], measured: Parameters) -> Measurements:
     """Percent of the simulated latency that each form of the model has."""
     message, equation = machine.constants.message, replace(measured, fetch_ns=0, notice_ns=0)
-    for topology, sizes in SIDES.items():
-        for sides in sizes:
-            point = f"{topology}/{prod(sides)}"
-            formula, counted = distance(topology, prod(sides)), mean(distances(sides).values())
+    for topology, networks in NETWORKS.items():
+        for one in networks:
+            processors = len(one.senders)
+            point, formula = f"{topology}/{processors}", distance(topology, processors)
             forms = {
                 "source": SOURCE.latency_ns(message, formula),
                 "equation-1": equation.latency_ns(message, formula),
                 "whole": measured.latency_ns(message, formula),
-                "counted": measured.latency_ns(message, counted),
+                "counted": measured.latency_ns(message, one.mean_distance),
             }
             for form, nanoseconds in forms.items():
                 share = nanoseconds / 10 / found[f"fig5/simulated/{point}"]
                 yield f"fig5/share/{form}/{point}", share
-    for topology, sides in CROWDED.items():
-        point = f"{topology}/{prod(sides)}"
-        nanoseconds = measured.latency_ns(message, mean(turned_hops(sides).values()))
+            yield f"fig5/share/distance/{point}", 100 * formula / one.mean_distance
+    for topology, one in crowds(machine).items():
+        point = f"{topology}/{len(one.senders)}"
+        hops = mean(one.hops(sender)[receiver] for sender, receiver in one.turned)
+        nanoseconds = measured.latency_ns(message, hops)
         yield f"fig5/share/crowded/{point}", nanoseconds / 10 / found[f"fig5/crowded/{point}"]
 
 
