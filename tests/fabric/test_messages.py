@@ -158,6 +158,14 @@ def test_the_model_with_measured_parameters_is_a_message_that_is_alone() -> None
 
 
 @CHPP
+def test_a_read_of_138_cycles_explains_both_naps_and_changes_nothing_else() -> None:
+    longer = simulated("table2", "check/table2/longer-read/")
+    assert longer.pop("nap-indirect") == pytest.approx(1.846, abs=0.001)
+    rows = simulated("table2", "table2/")
+    assert longer == pytest.approx({name: rows[f"{name}/1"] for name in longer})
+
+
+@CHPP
 def test_what_limits_small_messages_is_the_reading_of_descriptors_and_then_the_program() -> None:
     put = simulated("loggp", "loggp/put/")
     assert put["g"] == pytest.approx(put["g-all"], rel=0.01)

@@ -12,7 +12,7 @@ from peerlane.systems.chpp.loggp.model import SOURCE, latencies
 from peerlane.systems.chpp.machine import FEWER, PRIMITIVES, WAY, Constants, alone_ns, cycle_ns
 from peerlane.systems.chpp.stages import stages
 from peerlane.systems.chpp.theory import arithmetic, bus
-from peerlane.systems.measured import known, sound
+from peerlane.systems.measured import known, latency, sound
 
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
@@ -80,6 +80,10 @@ def table2(machine: Machine) -> Measurements:
         yield f"table2/{primitive}/{size}", nanoseconds / 1e3
     more = [found["get", size] - found["put", size] for size in SIZES]
     yield "table2/get-less-put", mean(more)
+    yield "table2/nap-indirect-less-put", found["nap-indirect", 1] - found["put", 1]
+    for primitive in PRIMITIVES:
+        nanoseconds = latency(_flow(_with_longer_read(machine, primitive)))
+        yield f"check/table2/longer-read/{primitive}", nanoseconds / 1e3
 
 
 def fig16(machine: Machine) -> Measurements:
@@ -104,7 +108,7 @@ def fig17(machine: Machine) -> Measurements:
 
 def fig18(machine: Machine) -> Measurements:
     """The stages of a message of one byte, in cycles of the engine."""
-    for primitive in ("nap-immediate", "put"):
+    for primitive in ("nap-immediate", "nap-indirect", "put"):
         for stage, cycles in stages(machine, WAY, primitive).items():
             yield f"fig18/{primitive}/{stage}", cycles
 
@@ -238,6 +242,23 @@ def _crossbar(machine: Machine, ports: int, channels: int) -> Fabric:
         fabric.host(host, profile="processor")
         fabric.device(f"n{number}", host, model="nic", profile="virtex6")
     return fabric
+
+
+def _with_longer_read(machine: Machine, primitive: str) -> Fabric:
+    """A message of one byte, if reads take longer and an event follows as much later.
+
+    The program sees the end so much earlier that a PUT, with two reads, takes as long as before.
+    """
+    cycles = machine.constants.longer_read
+    longer_ns = cycles * cycle_ns(machine)
+    read_ns = machine.value("profiles.processor.memory_read_latency") + longer_ns
+    poll_ns = machine.value("profiles.processor.poll") - 2 * longer_ns
+    event_cycles = int(machine.value("profiles.virtex6.event_cycles")) + cycles
+    fabric = machine.fabric()
+    for number in range(2):
+        fabric.set(f"h{number}", memory_read_latency=f"{read_ns} ns", poll=f"{poll_ns} ns")
+        fabric.set(f"n{number}", event_cycles=event_cycles)
+    return fabric.flow(*WAY, primitive=primitive, size="1 B", start=machine.constants.start)
 
 
 def _with_mtu(machine: Machine, mtu: int, tags: int) -> Fabric:

@@ -41,6 +41,9 @@ class Constants:
     """The load of messages of one byte that meet no other."""
     seldom_time: str = "300 us"
     """The time in which these messages begin, at all phases of the clock."""
+    longer_read: int = 8
+    """Cycles more of a memory read, in a reading of Table 2: 151 from an immediate NAP to an
+    indirect one, less 130 and the 13 of the data path."""
     apart_us: int = 20
     """Microseconds before each message of a network, so long that each is alone."""
     crowd: int = 64
