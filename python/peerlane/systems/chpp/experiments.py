@@ -17,6 +17,7 @@ from peerlane.systems.measured import known, latency, sound
 if TYPE_CHECKING:
     from peerlane import Fabric, FlowResult
     from peerlane.fabric.settings import Setting
+    from peerlane.network.sweep import LoadSweep
     from peerlane.reproduction.jobs import Measurements
     from peerlane.systems.chpp.machine import Machine
 
@@ -128,20 +129,30 @@ def eq2(machine: Machine) -> Measurements:
 
 def fig19(machine: Machine) -> Measurements:
     """PUTs to processors drawn evenly: throughput of a port where it grows no more, and latency."""
+    its = machine.constants
     knees: dict[tuple[int, int], float] = {}
     for ports, channels in CROSSBARS:
         name = f"fig19/{ports}x{channels}"
-        fabric = _crossbar(machine, ports, channels)
-        fabric.traffic(
-            "crossbar", load="1 GB/s", message=machine.constants.uniform_message, duration="300 us"
-        )
-        outcome = sweep(fabric, [f"{load} GB/s" for load in LOADS])
+        outcome = _loaded(_crossbar(machine, ports, channels), its.uniform_message)
         knees[ports, channels] = outcome.saturation_bytes_per_second / 1e9
         yield f"{name}/knee", knees[ports, channels]
         for load, point in zip(LOADS, outcome.points, strict=True):
             if point.latency_ns is not None:
                 yield f"{name}/latency/{load}", point.latency_ns.mean / 1e3
     yield "fig19/vc-gain", 100 * (knees[4, 4] - knees[4, 2]) / bus(machine)
+    for channels in (2, 4):
+        fabric = _crossbar(machine, 4, channels)
+        for number in range(4):
+            fabric.set(f"n{number}", read_request=its.read_request)
+        outcome = _loaded(fabric, its.larger_message)
+        knee = outcome.saturation_bytes_per_second / 1e9
+        yield f"check/fig19/larger-reads/4x{channels}/knee", knee
+
+
+def _loaded(fabric: Fabric, message: str) -> LoadSweep:
+    """Messages to processors drawn evenly, at each load."""
+    fabric.traffic("crossbar", load="1 GB/s", message=message, duration="300 us")
+    return sweep(fabric, [f"{load} GB/s" for load in LOADS])
 
 
 def fig20(machine: Machine) -> Measurements:

@@ -44,6 +44,10 @@ class Constants:
     longer_read: int = 8
     """Cycles more of a memory read, in a reading of Table 2: 151 from an immediate NAP to an
     indirect one, less 130 and the 13 of the data path."""
+    read_request: str = "512 B"
+    """A larger read request, which the source does not exclude for figure 19."""
+    larger_message: str = "1.5 KiB"
+    """The size of messages with it, with which both published throughputs come out."""
     apart_us: int = 20
     """Microseconds before each message of a network, so long that each is alone."""
     crowd: int = 64
