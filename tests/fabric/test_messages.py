@@ -158,6 +158,16 @@ def test_the_model_with_measured_parameters_is_a_message_that_is_alone() -> None
 
 
 @CHPP
+def test_a_function_with_priority_waits_for_what_is_in_the_engine_alone() -> None:
+    shares, latencies = simulated("qos", "qos/share/"), simulated("qos", "qos/latency/")
+    assert shares["priority"] == 100
+    assert shares["priority/1-under-way"] < shares["priority/4-under-way"] < 100
+    assert shares["priority/by-packets"] == pytest.approx(shares["round-robin"], rel=0.01)
+    assert latencies["alone"] < latencies["priority"] < latencies["round-robin"]
+    assert latencies["priority/one-at-a-time"] < latencies["priority"]
+
+
+@CHPP
 def test_a_read_of_138_cycles_explains_both_naps_and_changes_nothing_else() -> None:
     longer = simulated("table2", "check/table2/longer-read/")
     assert longer.pop("nap-indirect") == pytest.approx(1.846, abs=0.001)

@@ -10,6 +10,7 @@ from peerlane.network.sweep import sweep
 from peerlane.systems.chpp.loggp.measured import classical, in_networks
 from peerlane.systems.chpp.loggp.model import SOURCE, latencies
 from peerlane.systems.chpp.machine import FEWER, PRIMITIVES, WAY, Constants, alone_ns, cycle_ns
+from peerlane.systems.chpp.service import services
 from peerlane.systems.chpp.stages import stages
 from peerlane.systems.chpp.theory import arithmetic, bus
 from peerlane.systems.measured import known, latency, sound
@@ -33,6 +34,7 @@ __all__ = [
     "fig19",
     "fig20",
     "loggp",
+    "qos",
     "table2",
     "table3",
     "theory",
@@ -234,6 +236,11 @@ def fig5(machine: Machine) -> Measurements:
 def loggp(machine: Machine) -> Measurements:
     """The parameters of LogP and LogGP in the words of those, for each primitive."""
     yield from classical(machine)
+
+
+def qos(machine: Machine) -> Measurements:
+    """What a function gains by the arbiter's priority, and a program by more functions."""
+    yield from services(machine)
 
 
 def theory(machine: Machine) -> Measurements:

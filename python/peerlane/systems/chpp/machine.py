@@ -41,6 +41,12 @@ class Constants:
     """The load of messages of one byte that meet no other."""
     seldom_time: str = "300 us"
     """The time in which these messages begin, at all phases of the clock."""
+    crowded_from: str = "500 us"
+    """The time from which the service of functions is measured, and no longer changes."""
+    crowded_until: str = "1 ms"
+    """The time until which it is measured, and after which no message begins."""
+    seldom_count: int = 40
+    """Messages of a function that sends one at a time, all of them before the others end."""
     longer_read: int = 8
     """Cycles more of a memory read, in a reading of Table 2: 151 from an immediate NAP to an
     indirect one, less 130 and the 13 of the data path."""

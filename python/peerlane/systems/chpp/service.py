@@ -1,0 +1,101 @@
+"""Better service for a function: by priority, and by queue pairs of other functions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from peerlane.systems.chpp.machine import WAY, alone_ns
+from peerlane.systems.measured import latency, sound, steady
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from peerlane import Fabric
+    from peerlane.reproduction.jobs import Measurements
+    from peerlane.systems.chpp.machine import Machine
+
+ARBITERS = ("round-robin", "priority")
+
+FEWER_UNDER_WAY = (1, 4)
+"""Messages that the program of the physical function keeps under way, below the most."""
+
+PAIRS: dict[str, tuple[int, ...]] = {
+    "own-function": (0, 0, 1, 2, 3, 4, 5, 6, 7),
+    "shared-function": (0, 1, 1, 2, 3, 4, 5, 6, 7),
+    "two-functions": (0, 1, 2, 3, 4, 5, 6, 7),
+}
+"""The functions of queue pairs: the first two pairs belong to one program, each other to another.
+
+The second pair is one of the program's own function, of a function that another program uses, too,
+or of a function that no other program uses.
+"""
+
+
+def services(machine: Machine) -> Measurements:
+    """Share and latency of the physical function beside seven others, and of queue pairs moved."""
+    its = machine.constants
+    everyone = range(its.functions)
+    for arbiter in ARBITERS:
+        fabric = machine.fabric().set(WAY[0], arbiter=arbiter)
+        yield f"qos/share/{arbiter}", _share(machine, fabric, everyone)
+    for most in FEWER_UNDER_WAY:
+        fabric = machine.fabric().set(WAY[0], arbiter="priority")
+        share = _share(machine, fabric, everyone, first_outstanding=most)
+        yield f"qos/share/priority/{most}-under-way", share
+    fabric = machine.fabric().set(WAY[0], arbiter="priority", sharing="packet")
+    yield "qos/share/priority/by-packets", _share(machine, fabric, everyone)
+
+    yield "qos/latency/alone", alone_ns(machine, "put", 1) / 1e3
+    for arbiter in ARBITERS:
+        fabric = machine.fabric().set(WAY[0], arbiter=arbiter)
+        yield f"qos/latency/{arbiter}", _latency_us(machine, fabric)
+        fabric = machine.fabric().set(WAY[0], arbiter=arbiter, descriptors=1, messages=1)
+        yield f"qos/latency/{arbiter}/one-at-a-time", _latency_us(machine, fabric)
+
+    for name, functions in PAIRS.items():
+        yield f"qos/pairs/{name}", _share(machine, machine.fabric(), functions, mine=2)
+
+
+def _share(
+    machine: Machine,
+    fabric: Fabric,
+    functions: Sequence[int],
+    *,
+    mine: int = 1,
+    first_outstanding: int | None = None,
+) -> float:
+    """Percent of the bandwidth that the first queue pairs have, where all send all they can."""
+    its = machine.constants
+    fabric.measure(its.crowded_from, its.crowded_until)
+    for number, function in enumerate(functions):
+        most = first_outstanding if number == 0 else None
+        _send_all(machine, fabric, function, most or its.outstanding // functions.count(function))
+    rates = [steady(flow) for flow in sound(fabric.run()).flows]
+    return 100 * sum(rates[:mine]) / sum(rates)
+
+
+def _latency_us(machine: Machine, fabric: Fabric) -> float:
+    """A PUT of one byte of the physical function, where the others send all they can."""
+    its = machine.constants
+    for function in range(1, its.functions):
+        _send_all(machine, fabric, function, its.outstanding)
+    fabric.flow(
+        *WAY,
+        function=0,
+        request_size="1 B",
+        outstanding=1,
+        start=its.crowded_from,
+        count=its.seldom_count,
+    )
+    return latency(sound(fabric.run()).flows[-1]) / 1e3
+
+
+def _send_all(machine: Machine, fabric: Fabric, function: int, outstanding: int) -> None:
+    its = machine.constants
+    fabric.flow(
+        *WAY,
+        function=function,
+        request_size=f"{its.message} B",
+        outstanding=outstanding,
+        duration=its.crowded_until,
+    )
