@@ -11,25 +11,19 @@ if TYPE_CHECKING:
 TAG_BITS = {"tags": 5, "tags-extended": 8}
 """Bits of a tag without and with Extended Tag Field Enable: PCIe Base 2.2.6.2."""
 
+CONNECTION = {"LRH": 8, "GRH": 40, "BTH": 12, "AtomicETH": 28, "ICRC": 4, "VCRC": 2}
+"""Bytes of the parts of a compare and swap by InfiniBand's reliable connection."""
+
 HEADERS = {
     "pcie": {"four double words": 16},
-    "infiniband": {
-        "LRH": 8,
-        "GRH": 40,
-        "BTH": 12,
-        "RDETH": 4,
-        "DETH": 8,
-        "RETH": 16,
-        "ImmDt": 4,
-        "ICRC": 4,
-        "VCRC": 2,
-    },
+    "infiniband": CONNECTION | {"RDETH": 4, "DETH": 8},
+    "infiniband-connection": CONNECTION,
     "blue-gene-q": {"network": 12, "message unit": 20},
 }
 """Bytes of the parts of the longest headers.
 
 PCIe Base 2.2.1, of a request with a 64-bit address; InfiniBand Architecture Specification 1.3,
-chapters 5 and 9, an RDMA write with immediate data by reliable datagram; IBM's public hardware
+chapters 5 and 9, a compare and swap by reliable datagram; IBM's public hardware
 headers of Blue Gene/Q, MU_PacketHeader.h.
 """
 
