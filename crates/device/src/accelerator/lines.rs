@@ -117,7 +117,8 @@ impl Lines {
                 WholeLineRequest::ReadUnique => Need::Write,
             },
             free: Time::ZERO,
-            asked: vec![None; parameters.outstanding as usize],
+            // Write-backs have numbers, too, and there are as many of them at most.
+            asked: vec![None; 2 * parameters.outstanding as usize],
             begun: 0,
             out: Vec::new(),
             counters: CacheCounters::default(),

@@ -111,7 +111,7 @@ fn a_link_acknowledges_by_the_max_payload_that_software_has_written_last() {
     let port = written.plan().nodes[0]
         .functions
         .id_of(transaction::FunctionPlace::Port(0));
-    let (mask, value) = protocol::ConfigSpace::max_payload_field(256);
+    let (mask, value) = protocol::Express::max_payload_field(256);
     for function in [port, FunctionId::new(1, 0, 0)] {
         let control = written.config_read(
             "h0",
