@@ -139,8 +139,17 @@ class Dma:
             await self._send(source, to + whole * CHUNK, rest, INTERRUPT_AT_END)
             await self._sleep()
 
-    async def read(self, source: int, size: int) -> AsyncIterator[bytes]:
-        """Copies `size` bytes, a multiple of 64, from the card's memory, chunk by chunk."""
+    async def read(
+        self, source: int, size: int, *, page_fault_ns: float = 0.0
+    ) -> AsyncIterator[bytes]:
+        """Copies `size` bytes, a multiple of 64, from the card's memory, chunk by chunk.
+
+        Args:
+            source: Where from, in the card's memory.
+            size: Bytes.
+            page_fault_ns: Time of a page fault for each page of the caller's memory: 0 if the
+                program has touched the pages before.
+        """
         whole, rest = divmod(size, CHUNK)
         taken = 0
         announced = False
@@ -155,24 +164,27 @@ class Dma:
                 if announced:
                     await self._wait()
                     for _ in range(HALF):
-                        yield await self._take(taken)
+                        yield await self._take(taken, page_fault_ns)
                         taken += 1
                 await self._announce()
                 announced = True
         if announced:
             await self._wait()
         while taken < whole:
-            yield await self._take(taken)
+            yield await self._take(taken, page_fault_ns)
             taken += 1
         if rest:
             target = self._buffers[0] | HOST
             await self._send(source + whole * CHUNK, target, rest, 0)
             await self._announce()
             await self._wait()
-            yield await self._thread.take(self._buffers[0], rest)
+            yield await self._take(0, page_fault_ns, rest)
 
-    async def _take(self, number: int) -> bytes:
-        return await self._thread.take(self._buffers[number % BUFFERS], CHUNK)
+    async def _take(self, number: int, page_fault_ns: float, length: int = CHUNK) -> bytes:
+        """Copies bytes out of a buffer to the caller's memory."""
+        if page_fault_ns:
+            await self._thread.work(-(-length // PAGE) * page_fault_ns)
+        return await self._thread.take(self._buffers[number % BUFFERS], length)
 
     async def _send(self, source: int, target: int, length: int, control: int) -> None:
         """Writes a descriptor when there is room, or two descriptors if it ends within a burst."""

@@ -68,7 +68,9 @@ class _Pattern:
         return _core.pattern(self.number, offset, min(CHUNK, self.size - offset))
 
 
-def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> list[CardSweep]:
+def sweep(
+    simulation: Simulation, cards: Sequence[Accelerator], size: int, *, page_fault_ns: float = 0.0
+) -> list[CardSweep]:
     """Writes `size` bytes to the memory of each card and reads them back, all cards side by side.
 
     Each card has a thread of its own on its host. All cards are written before any card is read.
@@ -77,6 +79,8 @@ def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> li
         simulation: The fabric.
         cards: The accelerators of the cards, which must be the memory-mapped DMA sample.
         size: The number of bytes, a multiple of 64.
+        page_fault_ns: Time of a page fault for each page of the memory that is read into: 0 if
+            the program has touched the pages before, as the sample's test does.
 
     Raises:
         ValueError: `size` is not valid, or a card has less memory.
@@ -95,7 +99,7 @@ def sweep(simulation: Simulation, cards: Sequence[Accelerator], size: int) -> li
     watched = [pattern.asked for pattern in patterns]
     writes = [_write(card, pattern) for card, pattern in both]
     written = run_programs(simulation, writes, watch=_watch(simulation, watched))
-    reads = [_read(card, pattern) for card, pattern in both]
+    reads = [_read(card, pattern, page_fault_ns) for card, pattern in both]
     read = run_programs(simulation, reads, watch=_watch(simulation, watched))
     return [
         CardSweep(card.name, size, to_card, from_card, intact)
@@ -125,12 +129,12 @@ async def _write(card: Accelerator, pattern: _Pattern) -> float:
         return card.thread.now_ns - began
 
 
-async def _read(card: Accelerator, pattern: _Pattern) -> tuple[float, bool]:
+async def _read(card: Accelerator, pattern: _Pattern, page_fault_ns: float) -> tuple[float, bool]:
     async with Dma.of(card) as dma:
         began = card.thread.now_ns
         intact = True
         number = 0
-        async for chunk in dma.read(0, pattern.size):
+        async for chunk in dma.read(0, pattern.size, page_fault_ns=page_fault_ns):
             intact &= chunk == pattern[number]
             number += 1
         return card.thread.now_ns - began, intact
