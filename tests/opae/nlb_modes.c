@@ -66,7 +66,7 @@ static void move(uint32_t mode, uint32_t stride)
 			printf("%u lines in requests of %u: %.0f cycles\n", lines, request + 1, cycles);
 		}
 	OK(fpgaReadMMIO64(handle, 0, ERRORS, &registers));
-	CHECK(registers == 400ull << 32);
+	CHECK(registers == 200ull << 32);
 	start_test(64, mode << 2 | CONTINUOUS);
 	usleep(2000);
 	CHECK(!(status.bytes[STATUS] & 1));

@@ -34,7 +34,7 @@ def test_the_times_of_a_session_are_of_links_copies_system_calls_and_the_program
     assert sum(times.values()) == pytest.approx(found["simulated_ns"], abs=1)
     assert all(value >= 0 for value in times.values())
     # 2 MiB each way at the rates of the host, and the short transfers after them.
-    copies = 2**21 / 6.96 + 2**21 / 6.26
+    copies = 2**21 / 12.9 + 2**21 / 6.45
     assert copies < times["copies_ns"] < 1.5 * copies
     assert 0 < times["link_ns"] < found["simulated_ns"] - times["copies_ns"]
     assert times["configuration_ns"] == 0
