@@ -8,6 +8,8 @@ import pytest
 
 from conftest import PAIR, Run, Write, beside, figure, of
 from peerlane.planning.video import Chroma, Format, Video, use, videos
+from peerlane.reproduction.machine import machine_of
+from peerlane.systems.pac.frames import carry
 
 PAIR_OF_CARDS = beside(__file__, "pair_of_cards.toml")
 
@@ -61,3 +63,16 @@ def test_a_fabric_without_any_rate_and_wrong_formats_are_refused(
     peerlane("plan", "video", nothing).refuses("no flow has a rate", status=1)
     peerlane("plan", "video", "--format", "16k").refuses("16k")
     peerlane("plan", "video", "--depth", "0").refuses("--depth")
+
+
+@pytest.mark.parametrize(("cards", "in_turn", "late"), [(2, False, 2), (2, True, 2), (3, False, 0)])
+def test_frames_of_8k_444_go_to_three_cards_and_back_in_time_but_not_to_two(
+    cards: int, *, in_turn: bool, late: int
+) -> None:
+    fabric = machine_of("pac").fabric()
+    for number in range(2, cards + 1):
+        fabric.device(f"card{number}", "server", model="fpga-card", profile="pac", afu="dma_afu")
+    # A quarter of the pixels at four times the rate: the same bandwidth.
+    video = Video(Format.UHD_4K, Chroma.RGB_444, frames_per_second=240.0)
+    carried = carry(fabric.simulation(), video, 2, in_turn=in_turn)
+    assert carried.late == late
