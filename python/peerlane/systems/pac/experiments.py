@@ -11,11 +11,13 @@ from peerlane.opae import sweep as sweep_cards
 from peerlane.opae.diag import Mode, diagnose
 from peerlane.opae.steady import steady_rates
 from peerlane.planning.video import MIB, Chroma, Format, Video, use
+from peerlane.systems.pac.frames import carry
 from peerlane.systems.pac.machine import Constants
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from peerlane import Fabric
     from peerlane.opae.steady import Rates
     from peerlane.reproduction.jobs import Measurements
     from peerlane.systems.pac.machine import Machine
@@ -24,7 +26,9 @@ __all__ = [
     "Constants",
     "efficiency",
     "fig3",
+    "first_touch",
     "frame",
+    "frames",
     "loopback",
     "sweep",
     "table2",
@@ -32,7 +36,7 @@ __all__ = [
     "video",
 ]
 
-SECONDS = {"sweep": 28, "video": 7, "fig3": 3, "efficiency": 2.3}
+SECONDS = {"sweep": 28, "frames": 12, "video": 7, "fig3": 3, "efficiency": 2.3}
 """About how long figures take on one processor; the longest are begun first."""
 
 KIB, GIB = 1 << 10, 1 << 30
@@ -51,6 +55,16 @@ SIZES = {
 """Sizes of the transfers of the third figure."""
 
 FORMATS = list(product(Format, Chroma))
+
+FRAMES = {
+    "422/one-card": (Chroma.YUV_422, 1, False),
+    "422/two-cards": (Chroma.YUV_422, 2, False),
+    "444/one-card": (Chroma.RGB_444, 1, False),
+    "444/two-cards": (Chroma.RGB_444, 2, False),
+    "444/two-cards-in-turn": (Chroma.RGB_444, 2, True),
+    "444/three-cards": (Chroma.RGB_444, 3, False),
+}
+"""Videos of 8K that go to cards and back: sampling, cards, and whether they take whole frames."""
 
 
 def sweep(machine: Machine) -> Measurements:
@@ -72,6 +86,14 @@ def fig3(machine: Machine) -> Measurements:
         for direction, rate in _both(found[size]):
             yield f"fig3/{name}/{direction}", rate / 1e6
     yield "fig3/steady-from", _steady_from(found, machine.constants.steady) / GIB
+
+
+def first_touch(machine: Machine) -> Measurements:
+    """What the source suspects: a transfer from the card into memory that is allocated for it."""
+    simulation = machine.fabric().simulation()
+    size, fault = SIZES["256MB"], machine.constants.page_fault
+    (swept,) = sweep_cards(simulation, accelerators(simulation), size, page_fault_ns=fault)
+    yield "first-touch/256MB/fpga-to-host", swept.card_to_host / 1e6
 
 
 def efficiency(machine: Machine) -> Measurements:
@@ -123,13 +145,29 @@ def usage(machine: Machine) -> Measurements:
 def video(machine: Machine) -> Measurements:
     """8K on one card and on two, each of which takes half of every frame, side by side."""
     its = machine.constants
-    one, both = machine.fabric(), machine.fabric()
-    both.device("card2", "server", model="fpga-card", profile="pac", afu="dma_afu")
-    for name, fabric in (("one-card", one), ("two-cards", both)):
-        rates = steady_rates(fabric.simulation, [its.whole])[its.whole]
+    for name, cards in (("one-card", 1), ("two-cards", 2)):
+        rates = steady_rates(_with(machine, cards).simulation, [its.whole])[its.whole]
         for chroma in Chroma:
             shares = use(Video(Format.UHD_8K, chroma), dict(_both(rates))).percent
             yield f"check/video/8k/{chroma}/{name}", max(shares.values())
+
+
+def frames(machine: Machine) -> Measurements:
+    """Frames of 8K with deadlines, each written to the cards and read back."""
+    for name, (chroma, cards, in_turn) in FRAMES.items():
+        simulation = _with(machine, cards).simulation()
+        video = Video(Format.UHD_8K, chroma)
+        found = carry(simulation, video, machine.constants.frames, in_turn=in_turn)
+        yield f"video/8k/{name}/time", found.first_ns / 1e6
+        yield f"video/8k/{name}/late", found.late
+
+
+def _with(machine: Machine, cards: int) -> Fabric:
+    """The fabric with more cards like the first one, each at a root port of its own."""
+    fabric = machine.fabric()
+    for number in range(2, cards + 1):
+        fabric.device(f"card{number}", "server", model="fpga-card", profile="pac", afu="dma_afu")
+    return fabric
 
 
 def _steady_from(found: Mapping[int, Rates], steady: float) -> int:
