@@ -168,7 +168,7 @@ async def what_arrives_in_reset_is_received_and_dropped(dut: Any) -> None:
     """Posted packets, completions and requests, also such as begin before its end or its begin."""
     for seed in range(TIMES):
         world = await leaf(dut, seed, send=lambda: True)
-        for number in range(120):
+        for number in range(40):
             world.queue.append((PEERS, write(WINDOW, bytes(100)), 0))
             if number % 9 == 0:
                 world.queue.append((REGISTERS, request(0, BAR + PATTERN, 8, number), 0))

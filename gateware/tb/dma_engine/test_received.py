@@ -143,7 +143,7 @@ async def reads_count_the_cycles_in_which_they_wait(dut: Any) -> None:
         before = await world.counters()
         dut.max_read_request_i.value = (mrrs // 128).bit_length() - 1
         world.mrrs = mrrs
-        world.describe(READ, [(0x10000, 3 * TAGS * 128 if mrrs == 128 else 3 * mrrs)])
+        world.describe(READ, [(0x10000, 2 * TAGS * 128 if mrrs == 128 else 3 * mrrs)])
         world.start(READ, (0, 1), 1)
         await world.ends(1)
         assert await world.word(READ + STATUS) == 2
