@@ -32,6 +32,15 @@ RULES: tuple[Rule, ...] = (
 """Each rule's docstring begins with the paragraphs of PCI Express Base that it checks."""
 
 
+NAMED = {rule.__name__: rule for rule in RULES}
+
+
+def finds(rule: str, trace: Trace) -> bool:
+    """Whether a rule finds something in any life of a trace's links."""
+    later = trace.later if NAMED[rule] in OF_LINKS else ()
+    return any(finding.rule == rule for one in (trace, *later) for finding in NAMED[rule](one))
+
+
 def check(lines: Iterable[Line], fabric: Fabric) -> list[Finding]:
     """Everything in a trace that the specification does not allow."""
     return judged(read(lines, fabric))

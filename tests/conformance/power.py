@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from conformance.finding import TOLERANCE_NS, Finding
@@ -78,9 +80,11 @@ def _since(back: Wire, wire: Wire, ns: float) -> list[Training]:
 def _arrived(back: Wire, kind: str, ns: float) -> bool:
     """Whether a DLLP of this kind had arrived, in the data stream of that time."""
     stream = back.stream_at(ns)
+    begin = back.recoveries[stream - 1].end_ns if stream else float("-inf")
+    first = bisect_left(back.dllps, begin, key=lambda one: one[0].ns)
     return any(
         sent.accepted and sent.arrival is not None and sent.arrival.ns <= ns + TOLERANCE_NS
-        for sent, dllp in back.dllps
+        for sent, dllp in takewhile(lambda one: one[0].ns <= ns + TOLERANCE_NS, back.dllps[first:])
         if dllp.kind == kind and back.stream_at(sent.ns) == stream
     )
 
