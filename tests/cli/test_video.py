@@ -7,6 +7,7 @@ import json
 import pytest
 
 from conftest import PAIR, Run, Write, beside, figure, of
+from peerlane.cli import plan
 from peerlane.planning.video import Chroma, Format, Video, use, videos
 from peerlane.reproduction.machine import machine_of
 from peerlane.systems.pac.frames import carry
@@ -41,7 +42,11 @@ def test_the_published_tables_of_video_come_out_to_the_printed_digits(name: str)
     assert [row.id for row in rows if row.simulated != row.expected.published] == []
 
 
-def test_two_cards_do_what_one_cannot(peerlane: Run, scenario: Write) -> None:
+def test_two_cards_do_what_one_cannot(
+    peerlane: Run, scenario: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the rates of 32 MiB, which are those of 4 GiB as far as this matters."""
+    monkeypatch.setattr(plan, "TRANSFER", 1 << 25)
     asked = ("--format", "8k", "--chroma", "444", "--json", "-")
     one = json.loads(peerlane("plan", "video", *asked).out)
     two = json.loads(peerlane("plan", "video", scenario(text=PAIR_OF_CARDS), *asked).out)
