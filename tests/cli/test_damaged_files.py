@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from conftest import Run
 
+# One process has the folder of all files, which takes seconds to write.
+pytestmark = pytest.mark.xdist_group("damaged-files")
+
 SCENARIO = """\
 name = "pair"
 hosts.h = { memory = "1 MiB" }
