@@ -421,7 +421,6 @@ ENDLESS = ('size = "16 KiB"', 'duration = "100 s"\nwindow = "16 KiB"')
     ("command", "printed", "number"),
     [
         (["run", "fabric.toml"], b"partial: stopped before its end", signal.SIGINT),
-        (["run", "fabric.toml"], b"partial: stopped before its end", signal.SIGTERM),
         (
             ["run", "fabric.toml", "--trace", "/dev/null", "--json", "-"],
             b'"partial": true',
