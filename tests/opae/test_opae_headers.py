@@ -27,9 +27,9 @@ ALL_HEADERS = [f"#include <opae/{name}.h>" for name in ("fpga", "uio", "vfio")]
 """The lines that declare all functions: `fpga.h` does not bring the headers of other drivers."""
 
 LANGUAGES = {
-    "c": ["gcc", "-xc", "-std=gnu11", "-Wstrict-prototypes"],
+    "c": ["gcc", "-xc", "-std=gnu11"],
     "c++": ["g++", "-xc++", "-std=gnu++17"],
-    "c99": ["gcc", "-xc", "-std=c99", "-pedantic", "-Wshadow"],
+    "c99": ["gcc", "-xc", "-std=c99", "-pedantic", "-Wshadow", "-Wstrict-prototypes"],
     "c++11": ["g++", "-xc++", "-std=c++11", "-pedantic", "-Wshadow"],
 }
 
@@ -60,7 +60,8 @@ def compiles(text: str, language: str, folder: Path) -> None:
     assert built.returncode == 0, f"{text}\n{built.stderr}"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+# By the oldest standards, without extensions; each is compiled by newer ones below.
+@pytest.mark.parametrize("language", ["c99", "c++11"])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_header_compiles_alone_and_twice(name: str, language: str, tmp_path: Path) -> None:
     compiles(f"#include <opae/{name}>\n" * 2 + "extern int nothing;\n", language, tmp_path)
