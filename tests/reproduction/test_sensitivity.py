@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import tomllib
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from importlib.resources import files
+from multiprocessing import get_context
 from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -416,8 +419,14 @@ def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
     untried = tomllib.loads((folder / record.FILE).read_text(encoding="utf-8"))["figures"][0]
     assert untried["untried"]
 
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        ends_what_was_begun(folder, partial(measure.save, "rosta", executor=pool))
+
+
+def ends_what_was_begun(folder: Path, save: Callable[..., measure.Measured]) -> None:
+    """Measures what a record lacks, and nothing else, all by one process."""
     shares: list[float] = []
-    second = measure.save("rosta", progress=shares.append)
+    second = save(progress=shares.append)
     assert second.is_whole
     assert shares == sorted(shares)
     known = record.load("rosta")
@@ -433,19 +442,19 @@ def test_what_was_measured_is_kept_and_not_measured_again(folder: Path) -> None:
     assert "default:devices.virtual_bar" in figure.refused
     assert "default:links.delay" in figure.inputs.keys() - moved.keys()
 
-    assert measure.save("rosta").simulations == 1
+    assert save().simulations == 1
     figure.inputs["default:links.delay"] = "2 ns"
     figure.inputs["default:devices.implementation"] = "model"
     moved["default:devices.implementation=rtl"] = -3.2
     (folder / record.FILE).write_text(record.text("rosta", known), encoding="utf-8")
-    assert measure.save("rosta").simulations == 2
+    assert save().simulations == 2
     assert "implementation" not in (folder / record.FILE).read_text(encoding="utf-8")
     again = record.load("rosta")
     assert again is not None
     assert again.ranges["default:hosts.latency"] == "50 ns or 200 ns"
     again.ranges["default:hosts.latency"] = "90 ns or 110 ns"
     (folder / record.FILE).write_text(record.text("rosta", again), encoding="utf-8")
-    assert measure.save("rosta").simulations == 3
+    assert save().simulations == 3
     assert [one.name for one in folder.iterdir() if one.suffix == ".part"] == []
 
 
