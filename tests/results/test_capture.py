@@ -25,7 +25,7 @@ Way = tuple[str, str]
 """A link and a direction."""
 
 
-FIRST_NS, LAST_NS = 1_000.0, 1_000_000.0
+FIRST_NS, LAST_NS = 100.0, 1_000_000.0
 LINES = 2_000
 """A scenario runs until its trace has so many lines, or to the last time."""
 
