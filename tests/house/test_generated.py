@@ -18,7 +18,7 @@ from reproduction import test_claims, test_published_page
 from results import test_result_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,6 +63,15 @@ MADE: dict[Path, Callable[[], str]] = {
 """Texts by the files that have them. Each scenario has a test of its digest, beside these."""
 
 
-@pytest.mark.parametrize("file", MADE, ids=lambda file: file.relative_to(ROOT).as_posix())
+def params() -> Iterator[object]:
+    """Each file; one process makes a page and its pictures, for which the page runs once."""
+    pages = {file: page.stem for page in guide.PAGES for file in guide.pictures(page)}
+    pages |= {page: page.stem for page in guide.PAGES}
+    for file in MADE:
+        marks = [pytest.mark.xdist_group(f"page-{pages[file]}")] if file in pages else []
+        yield pytest.param(file, id=file.relative_to(ROOT).as_posix(), marks=marks)
+
+
+@pytest.mark.parametrize("file", list(params()))
 def test_a_file_is_what_the_code_makes(file: Path) -> None:
     assert file.read_text(encoding="utf-8") == MADE[file](), f"make generate writes {file}"
