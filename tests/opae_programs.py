@@ -33,7 +33,7 @@ RUNS = {
     "events": ("dma_afu", ()),
     "errors": ("dma_afu", ("{nlb}", "small")),
     "threads": ("dma_afu", ()),
-    "prefetcher": ("streaming_dma_afu", ("512",)),
+    "prefetcher": ("streaming_dma_afu", ("256",)),
     "exerciser": ("he_mem", ("mem", "copy")),
     "alerts": ("dma_afu", ()),
 }

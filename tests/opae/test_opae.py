@@ -199,14 +199,15 @@ def test_diagnostics_count_lines_and_measure_the_link(peerlane: Run) -> None:
     assert (write["link_reads"], write["link_writes"]) == (0, 65536 // 4 + 1)
 
 
-@pytest.mark.parametrize("standard", ["c++11", "c++20"])
 def test_a_program_uses_the_classes_of_the_cxx_interface(
-    programs: Programs, tmp_path: Path, standard: str
+    programs: Programs, tmp_path: Path
 ) -> None:
+    """It runs as C++11, and compiles as C++20 too."""
     program = tmp_path / "cxx"
-    flags = [f"-std={standard}", "-Wall", "-Wextra", "-Werror"]
-    flags += programs.peerlane("opae", "flags").out.split()
-    build = ["g++", *flags, str(SOURCES / "cxx.cpp"), "-lopae-cxx-core", "-lopae-c", "-o"]
-    subprocess.run([*build, str(program)], check=True, timeout=120)
+    flags = ["-Wall", "-Wextra", "-Werror", *programs.peerlane("opae", "flags").out.split()]
+    build = ["g++", *flags, str(SOURCES / "cxx.cpp")]
+    subprocess.run([*build, "-std=c++20", "-fsyntax-only"], check=True, timeout=120)
+    build += ["-std=c++11", "-lopae-cxx-core", "-lopae-c", "-o", str(program)]
+    subprocess.run(build, check=True, timeout=120)
     done = programs.run([str(program)], "nlb_mode_0")
     assert (done.status, done.out) == (0, "copied\n"), done.err
