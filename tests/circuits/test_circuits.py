@@ -22,6 +22,7 @@ from peerlane.systems.rosta import experiments
 
 if TYPE_CHECKING:
     from conftest import Run, Write
+    from peerlane import RunResult
 
 NO_CIRCUIT = "this build has no circuit"
 
@@ -331,26 +332,6 @@ TIMEOUT = 6
 """RESULT_TIMEOUT in `ERROR`."""
 
 
-@needs_circuits
-def test_a_circuit_counts_the_timeouts_that_its_result_has() -> None:
-    fabric = Fabric("lost").host("h0", memory="16 MiB", ecrc=True, max_payload="512 B")
-    fabric.switch("s0", "h0", profile="plx", max_payload="512 B")
-    fabric.device("a", "s0", model="sg-dma", datapath="8 B", max_payload="512 B")
-    fabric.flow("a", "h0", size="64 KiB", direction="read")
-    # A completion whose ECRC is wrong is dropped.
-    fabric.incident("damage", "s0", at="12 us").set("a", implementation="rtl")
-    simulation = fabric.simulation()
-    result = simulation.run()
-    assert result.errors["a", "completion timeout"].count == 1
-    registers = simulation.tree().nodes["a"].regions[-1]
-    assert registers.what == "bar2"
-
-    def register(at: int) -> int:
-        return int.from_bytes(simulation.node("h0").read(registers.base + at, 4), "little")
-
-    assert (register(ERROR), register(COUNT)) == (TIMEOUT, 1)
-
-
 def test_the_sizes_in_the_docs_are_those_that_were_measured() -> None:
     ran = subprocess.run(
         [sys.executable, "gateware/synth.py", "--check"],
@@ -394,10 +375,14 @@ def test_a_build_with_few_circuits_says_how_the_others_come_in(
 
 def errors_of(fabric: Fabric) -> list[tuple[str, str, str | None, int]]:
     """The log of errors after a run: where, what, the severity, and how often."""
-    result = fabric.run()
+    return logged(fabric.run())
+
+
+def logged(result: RunResult) -> list[tuple[str, str, str | None, int]]:
+    """The log of errors in a result."""
     assert result.stopped_circuits == ()
-    logged = [(one.where, one.what, one.severity, one.count) for one in result.incidents]
-    return sorted(logged, key=str)
+    found = [(one.where, one.what, one.severity, one.count) for one in result.incidents]
+    return sorted(found, key=str)
 
 
 def to_user(user: str, implementation: str) -> Fabric:
@@ -457,6 +442,7 @@ def test_a_request_that_the_circuit_does_not_serve_is_an_error_of_its_function()
 
 @needs_circuits
 def test_lost_completions_are_the_same_errors_of_circuit_and_model() -> None:
+    """And the circuit counts in its registers the timeouts that its result has."""
     logs = []
     for one in ("model", "rtl"):
         fabric = Fabric("lost").host("h0", memory="16 MiB", ecrc=True, max_payload="512 B")
@@ -465,9 +451,21 @@ def test_lost_completions_are_the_same_errors_of_circuit_and_model() -> None:
         )
         fabric.device("b", "s0", model="sg-dma", datapath="8 B", max_payload="512 B")
         fabric.flow("b", "h0", size="64 KiB", direction="read").set("b", implementation=one)
-        logs.append(errors_of(fabric.incident("damage", "s0", at="12 us")))
+        # A completion whose ECRC is wrong is dropped.
+        simulation = fabric.incident("damage", "s0", at="12 us").simulation()
+        result = simulation.run()
+        assert result.errors["b", "completion timeout"].count == 1
+        logs.append(logged(result))
     assert logs[0] == logs[1]
     assert ("b", "Completion Timeout", "non-fatal", 1) in logs[0]
+
+    registers = simulation.tree().nodes["b"].regions[-1]
+    assert registers.what == "bar2"
+
+    def register(at: int) -> int:
+        return int.from_bytes(simulation.node("h0").read(registers.base + at, 4), "little")
+
+    assert (register(ERROR), register(COUNT)) == (TIMEOUT, 1)
 
 
 def with_reset(direction: Any, at: str, implementation: Any) -> Fabric:
