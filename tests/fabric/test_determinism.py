@@ -69,7 +69,7 @@ duration = "20 us"
 
 
 def test_on_several_threads(peerlane: Run, scenario: Write, tmp_path: Path) -> None:
-    path = scenario(text=TORUS.replace("4x4", "8x8").replace("20 us", "600 us"))
+    path = scenario(text=TORUS.replace("4x4", "8x8").replace("20 us", "350 us"))
     told = set()
     for threads in ("", "1", "2", "3"):
         count = ("--threads", threads) if threads else ()
