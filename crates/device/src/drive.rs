@@ -59,7 +59,6 @@ impl LeafParameters for NvmeParameters {
                 class: 0x01_0802,
             },
             begins_flows: true,
-            needs_driver: true,
             bar_registers: REGISTERS,
             keeps_registers: true,
             ..Properties::default()

@@ -51,8 +51,8 @@ pub struct Properties {
     pub joins_hosts: bool,
     /// Whether a flow can begin at the device. If so, the device makes the requests of flows by itself or at the command of its driver.
     pub begins_flows: bool,
-    /// Whether the device makes requests only if a driver or a program on its host commands them.
-    pub needs_driver: bool,
+    /// Whether real programs use the device, which they find in the tree of their host.
+    pub serves_processes: bool,
     /// Whether the device exchanges coherence messages with its host, on a separate virtual channel.
     pub is_coherent: bool,
     /// Number of bytes of registers at the beginning of BAR 0 of each function. The device defines the data that a read of them returns. The
@@ -82,7 +82,7 @@ impl Default for Properties {
             },
             joins_hosts: false,
             begins_flows: false,
-            needs_driver: false,
+            serves_processes: false,
             is_coherent: false,
             bar_registers: 0,
             keeps_registers: false,

@@ -1,22 +1,25 @@
 //! A port of a controller for an endpoint whose functions belong to several hosts.
 //!
-//! The port is the root of its own tree. A function can access the memory of its own host, at that host's addresses. The hosts can access
-//! the registers of their own functions in the global address space. All other requests are refused.
+//! The port is the root of its own tree. A function can access the memory of its own host, at that host's addresses, and the registers of
+//! functions of the same host below I/O ports, in a window of the global address space. The hosts can access the registers of their own
+//! functions in the global address space, and also their configuration registers. All other requests are refused.
 
 use std::collections::VecDeque;
 
 use crate::access_control::is_violation;
-use kernel::{Component, Effects, Label, Port, Span, WakeUp};
+use kernel::{Component, Effects, Label, Port, Span, Time, WakeUp};
 use link::{Arrival, At, LinkCommand, LinkEnd, LinkTimer, Waiting};
 use packet::{
-    BusFrame, Charge, Frame, Incident, Observation, PacketId, Pcie, Refusal, ReturnedSpace, Site,
+    BusFrame, Charge, Frame, Incident, Observation, Packet, PacketId, Pcie, Refusal, ReturnedSpace,
+    Site,
 };
 use protocol::{
-    Class, Completion, FunctionId, Header, Kind, MemoryRequest, Message, Severity, Status,
+    Class, Completion, ConfigRequest, FunctionId, Header, Kind, MemoryRequest, Message, Severity,
+    Status, Tag,
 };
 use transaction::{
-    AnsweredPart, Bridge, BridgeConfig, BridgeSide, CompletionBuffer, FunctionPlace, Functions,
-    Outstanding, OutstandingLimits, refuse,
+    Action, AnsweredPart, Bridge, BridgeConfig, BridgeSide, BridgedStore, CompletionBuffer,
+    ConfigAccess, FunctionPlace, Functions, Outstanding, OutstandingLimits, Reach, refuse, written,
 };
 
 kernel::parameters! {
@@ -28,9 +31,9 @@ kernel::parameters! {
         processor: Option<u32> = None, within None..=Some(255), from "numbered in the order of the scenario, after the network interface controllers";
         /// Cycles of a request or an answer from PCI Express to the crossbar, and from the crossbar to PCI Express.
         window_cycles: u32 = 7, within 0..=1000, from "as at a network interface controller";
-        /// Most outstanding loads from the endpoint to hosts.
+        /// Most outstanding loads from the endpoint to hosts and to other endpoints.
         loads: u32 = 32, within 1..=256, from "our choice: as many as tags of a function";
-        /// Most outstanding loads from hosts to the endpoint.
+        /// Most outstanding loads to the endpoint, from hosts and from other endpoints, for each function.
         tags: u32 = 32, within 1..=256, lifts "tags" to ["256", "768"], from "PCIe Base 2.2.6.2: 32 without extended tags";
         /// Completion timeout of these loads.
         /// Device Control 2 has the range of times that contains it. Software can select another range: the timeout is then the time
@@ -43,14 +46,28 @@ kernel::parameters! {
 }
 
 /// A function of the endpoint and its owner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owned {
     /// The function.
     pub id: FunctionId,
     /// The processor that owns the function.
     pub processor: u8,
-    /// The addresses of the function's registers: base and size.
-    pub registers: Option<(u64, u64)>,
+    /// The addresses of the function's BARs: base and size of each.
+    pub bars: Vec<(u64, u64)>,
+}
+
+impl Owned {
+    /// Whether the bytes from `first` on are in a BAR of the function.
+    fn has_memory(&self, first: u64, len: u32) -> bool {
+        let end = first + u64::from(len);
+        let mut bars = self.bars.iter();
+        bars.any(|(base, size)| *base <= first && end <= base + size)
+    }
+
+    /// Whether the bytes from `first` on are in a configuration register of the function.
+    fn has_register(&self, first: u64, len: u32) -> bool {
+        register_at(first, len).is_some_and(|(function, _)| function == self.id)
+    }
 }
 
 /// The configuration of a port for an endpoint.
@@ -72,6 +89,10 @@ pub struct IoPortConfig {
     pub cycle: Span,
     /// The functions below the port, with their owners.
     pub owned: Vec<Owned>,
+    /// The numbers of the I/O ports that the crossbar joins to this one, and its own number.
+    pub peers: Vec<u8>,
+    /// The first address of the window of functions on the global address space, and its size.
+    pub window: u64,
 }
 
 /// A port for an endpoint.
@@ -84,12 +105,29 @@ pub struct IoPort {
     space: u64,
     latency: Span,
     owned: Vec<Owned>,
-    outstanding: Outstanding<u64>,
+    peers: Vec<u8>,
+    window: u64,
+    /// The requests to each function: a function that does not answer keeps no tags of others. Each set has its own function number of the port
+    /// as requester (phantom functions, PCIe Base 2.2.6.2); from the ninth on, functions share sets.
+    outstanding: Vec<Outstanding<Awaited>>,
+    /// Stores to configuration space, which become configuration requests.
+    settings: VecDeque<BridgedStore>,
     /// Completions for refused requests of the endpoint.
     refusals: VecDeque<PacketId>,
     /// The source that is served next on the link: answers, stores or loads.
     turn: usize,
     wake: WakeUp,
+}
+
+/// The use of the completion of a request to the endpoint.
+#[derive(Clone, Copy, Debug)]
+enum Awaited {
+    /// The completion answers a part of the load with this number.
+    Load(u64),
+    /// The completion has a register, and answers the load with this number: `len` bytes of the register from `first` on.
+    Register { number: u64, first: u64, len: u32 },
+    /// The completion ends a configuration write, which nobody waits for.
+    Written,
 }
 
 /// A timer of a port for an endpoint.
@@ -193,14 +231,19 @@ impl IoPort {
             cycle: config.cycle,
             loads: limits(parameters.loads),
         };
+        let sets = 0..config.owned.len().min(PHANTOM_FUNCTIONS);
+        let outstanding = sets.map(|_| Outstanding::new(limits(parameters.tags)));
         Self {
+            outstanding: outstanding.collect(),
             functions: config.functions,
             link: config.link,
             bridge: Bridge::new(bridge),
             space: config.processor_space,
             latency: config.cycle * u64::from(parameters.window_cycles),
             owned: config.owned,
-            outstanding: Outstanding::new(limits(parameters.tags)),
+            peers: config.peers,
+            window: config.window,
+            settings: VecDeque::new(),
             refusals: VecDeque::new(),
             turn: 0,
             wake: WakeUp::default(),
@@ -246,10 +289,10 @@ impl IoPort {
             }
             Kind::MemoryRead(request) | Kind::MemoryWrite(request) => {
                 match self.global(header.requester(), request) {
-                    Some(address) => {
+                    Some(to) => {
                         let ready = fx.now() + self.latency;
                         self.bridge
-                            .forward_request((packet, charge), address, ready, fx.store());
+                            .forward_request((packet, charge), to, ready, fx.store());
                     }
                     None => self.refuse(packet, charge, Refusal::UnsupportedRequest, fx),
                 }
@@ -331,16 +374,26 @@ impl IoPort {
         }
     }
 
-    /// The global address of a request from the endpoint, in the memory of the requester's host. None if the request is not permitted.
-    fn global(&self, requester: FunctionId, request: &MemoryRequest) -> Option<u64> {
+    /// The requester on the crossbar and the global address of a request from the endpoint: in the memory of the requester's host, or in the
+    /// window below I/O ports. None if the request is not permitted.
+    fn global(&self, requester: FunctionId, request: &MemoryRequest) -> Option<(FunctionId, u64)> {
         let owned = self.owned.iter().find(|owned| owned.id == requester)?;
-        let end = request.first_byte() + u64::from(request.byte_len());
-        let may = self.functions.space(ROOT_PORT).bus_master_enable();
-        let base = self.space * u64::from(owned.processor);
-        (may && end <= self.space).then(|| base + request.first_byte())
+        if !self.functions.space(ROOT_PORT).bus_master_enable() {
+            return None;
+        }
+        let (first, own) = (request.first_byte(), self.bridge.global_id());
+        if first + u64::from(request.byte_len()) <= self.space {
+            return Some((own, self.space * u64::from(owned.processor) + first));
+        }
+        let address = first.checked_sub(self.window)?;
+        let processor = address / self.space;
+        let is_peer = |peer: &u8| u64::from(*peer) == processor;
+        let on_behalf = FunctionId(own.0 | u16::from(owned.processor));
+        let may = self.peers.iter().any(is_peer);
+        may.then_some((on_behalf, address))
     }
 
-    /// Handles a completion of the endpoint for a load of a host.
+    /// Handles a completion of the endpoint for a request of the port.
     fn take_answer(
         &mut self,
         packet: PacketId,
@@ -348,8 +401,10 @@ impl IoPort {
         charge: Charge,
         fx: &mut Effects<'_, Self>,
     ) {
-        let own = completion.requester == self.functions.id();
-        let Some(part) = own.then(|| self.outstanding.take(completion)).flatten() else {
+        let own = completion.requester.is_beside(self.functions.id());
+        let set = usize::from(completion.requester.function());
+        let outstanding = self.outstanding.get_mut(set).filter(|_| own);
+        let Some(part) = outstanding.and_then(|set| set.take(completion)) else {
             return self.refuse(packet, charge, Refusal::UnexpectedCompletion, fx);
         };
         let data = part.data(completion, fx.store()[packet].payload());
@@ -359,10 +414,27 @@ impl IoPort {
         self.answer(&part, &bytes, fx);
     }
 
-    fn answer(&mut self, part: &AnsweredPart<u64>, bytes: &[u8], fx: &mut Effects<'_, Self>) {
+    fn answer(&mut self, part: &AnsweredPart<Awaited>, bytes: &[u8], fx: &mut Effects<'_, Self>) {
         let when = (fx.now() + self.latency, self.side().max_payload);
-        self.bridge
-            .complete(part.what, part, bytes, when, fx.store());
+        let (number, part, bytes) = match part.what {
+            Awaited::Load(number) => (number, *part, bytes),
+            Awaited::Register { number, first, len } => {
+                let first = first as usize;
+                let bytes = bytes.get(first..first + len as usize);
+                let whole = AnsweredPart {
+                    offset: 0,
+                    len,
+                    last: true,
+                    ..*part
+                };
+                (number, whole, bytes.unwrap_or_default())
+            }
+            Awaited::Written => return,
+        };
+        let space = self.bridge.complete(number, &part, bytes, when, fx.store());
+        if let Some(space) = space {
+            return_space(space, fx);
+        }
     }
 
     fn refuse(
@@ -415,20 +487,24 @@ impl IoPort {
         }
     }
 
-    /// Whether a request of a host is for registers of its own functions.
+    /// Whether a request from the crossbar is for registers of functions of its own host. Only a host makes configuration requests, as only a
+    /// root complex does (PCIe Base 2.2.7).
     fn may_reach(&self, header: &Header, request: &MemoryRequest) -> bool {
+        let (requester, len) = (header.requester(), request.byte_len());
+        let host = host_of(&self.peers, requester);
         let first = request.first_byte() % self.space;
-        let end = first + u64::from(request.byte_len());
+        let may_configure = host == requester.bus();
         self.owned.iter().any(|owned| {
-            let holds = |(base, size): (u64, u64)| base <= first && end <= base + size;
-            owned.processor == header.requester().bus() && owned.registers.is_some_and(holds)
+            let is_configured = may_configure && owned.has_register(first, len);
+            owned.processor == host && (is_configured || owned.has_memory(first, len))
         })
     }
 
     /// Continues all work that is due.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         self.bridge.give_up(fx.now());
-        while let Some(part) = self.outstanding.give_up(fx.now()) {
+        let now = fx.now();
+        while let Some(part) = self.outstanding.iter_mut().find_map(|set| set.give_up(now)) {
             self.functions.record_timeout(ROOT_PORT, fx);
             self.report_errors(fx);
             fx.observe(Observation::gave_up(part.len));
@@ -447,7 +523,8 @@ impl IoPort {
         }
         let now = fx.now();
         let due = self.bridge.due_after(now, fx.store());
-        let due = due.min(self.outstanding.next_change(now));
+        let changes = self.outstanding.iter_mut().map(|set| set.next_change(now));
+        let due = changes.fold(due, Time::min);
         if self.wake.schedule(due) {
             fx.wake(IoPortTimer::Due, due.since(now));
         }
@@ -465,13 +542,8 @@ impl IoPort {
             let packet = match place {
                 0 if let Some(refusal) = self.refusals.pop_front() => Some(refusal),
                 0 => self.bridge.next_completion(now, fx.store()),
-                1 => self.bridge.next_store(now).map(|store| {
-                    if let Some(space) = store.space {
-                        return_space(space, fx);
-                    }
-                    store.packet
-                }),
-                _ => self.next_load(fx),
+                1 => self.next_store(fx),
+                _ => self.next_non_posted(fx),
             };
             if packet.is_some() {
                 self.turn = (place + 1) % 3;
@@ -481,21 +553,166 @@ impl IoPort {
         None
     }
 
-    fn next_load(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
-        if !self.outstanding.is_open(fx.now()) {
-            return None;
+    /// The next store to memory of the endpoint. Stores to configuration space join the non-posted requests, so that they do not delay others.
+    fn next_store(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        loop {
+            let store = self.bridge.next_store(fx.now())?;
+            if stored_register(&fx.store()[store.packet]).is_some() {
+                self.settings.push_back(store);
+                continue;
+            }
+            if let Some(space) = store.space {
+                return_space(space, fx);
+            }
+            return Some(store.packet);
         }
-        let load = self.bridge.next_load(fx.now(), LARGEST_LOAD)?;
+    }
+
+    /// The next request for the endpoint that needs a tag. Loads of a host do not pass its older configuration writes.
+    fn next_non_posted(&mut self, fx: &mut Effects<'_, Self>) -> Option<PacketId> {
+        let now = fx.now();
+        let (owned, outstanding) = (&self.owned, &self.outstanding);
+        let may = |address| outstanding[set_of(owned, address)].is_open(now);
+        let mut settings = self.settings.iter();
+        let setting = settings.position(|store| may(store_address(&fx.store()[store.packet])));
+        if let Some(store) = setting.and_then(|place| self.settings.remove(place)) {
+            return Some(self.set(store, fx));
+        }
+        let (owned, outstanding) = (&self.owned, &self.outstanding);
+        let may = |address| outstanding[set_of(owned, address)].is_open(now);
+        let load = self.bridge.next_load(now, LARGEST_LOAD, may)?;
         if let Some(space) = load.space {
             return_space(space, fx);
         }
+        if let Some(at) = register_at(load.address, load.len) {
+            let awaited = Awaited::Register {
+                number: load.number,
+                first: load.address % 4,
+                len: load.len,
+            };
+            let request = self.configure(at, (Action::Read, awaited), now);
+            let kind = Kind::ConfigRead(request);
+            return Some(fx.store().make(kind.into(), load.stamp(), &[]));
+        }
         let range = (load.address, load.len);
-        let space = self.functions.space(ROOT_PORT);
-        self.outstanding.time_out_after(space.completion_timeout());
-        let tag = self.outstanding.begin(load.number, range, fx.now());
-        Some(load.request(self.functions.id(), tag, fx.store()))
+        let set = set_of(&self.owned, load.address);
+        let (requester, tag) = self.begin(set, (Awaited::Load(load.number), range), now);
+        Some(load.request(requester, tag, fx.store()))
+    }
+
+    /// Begins a request to the endpoint for a range of bytes; returns its requester and tag.
+    fn begin(
+        &mut self,
+        set: usize,
+        (awaited, range): (Awaited, (u64, u32)),
+        now: Time,
+    ) -> (FunctionId, Tag) {
+        let timeout = self.functions.space(ROOT_PORT).completion_timeout();
+        let outstanding = &mut self.outstanding[set];
+        outstanding.time_out_after(timeout);
+        let phantom = FunctionId(self.functions.id().0 + set as u16);
+        (phantom, outstanding.begin(awaited, range, now))
+    }
+
+    /// The configuration write of a store to configuration space.
+    fn set(&mut self, store: BridgedStore, fx: &mut Effects<'_, Self>) -> PacketId {
+        let content = &fx.store()[store.packet];
+        let (at, first, bytes) = stored_register(content).expect("the store is for a register");
+        let stamp = content.stamp;
+        let mut value = [0; 4];
+        value[first..first + bytes.len()].copy_from_slice(bytes);
+        let enables = ((1 << bytes.len()) - 1) << first;
+        fx.store().release(store.packet);
+        if let Some(space) = store.space {
+            return_space(space, fx);
+        }
+        let action = Action::Write {
+            value: u32::from_le_bytes(value),
+            enables,
+        };
+        let request = self.configure(at, (action, Awaited::Written), fx.now());
+        let kind = Kind::ConfigWrite(request);
+        fx.store().make(kind.into(), stamp, &value)
+    }
+
+    /// The configuration request for a register of a function below the port, with a tag.
+    fn configure(
+        &mut self,
+        (target, register): (FunctionId, u16),
+        (action, awaited): (Action, Awaited),
+        now: Time,
+    ) -> ConfigRequest {
+        let len = match action {
+            Action::Read => 4,
+            Action::Write { .. } => 0,
+        };
+        let set = self.owned.iter().position(|owned| owned.id == target);
+        let set = set.unwrap_or(0) % PHANTOM_FUNCTIONS;
+        let (requester, tag) = self.begin(set, (awaited, (0, len)), now);
+        let access = ConfigAccess {
+            target,
+            register,
+            action,
+        };
+        let request = access.request(requester, tag);
+        match self.functions.reach(&request) {
+            Reach::Below(_, kind) => ConfigRequest { kind, ..request },
+            _ => request,
+        }
     }
 }
+
+/// The address of the configuration space below an I/O port in the port's addresses: function after function by their IDs, 4 KiB each (PCIe Base
+/// 7.2.2). Our choice: below the addresses of BARs, as in many PCs.
+pub const CONFIGURATION: u64 = 0xb000_0000;
+
+/// The size of the configuration space of all 65,536 functions.
+const CONFIGURATION_SIZE: u64 = 1 << 28;
+
+/// The function and the register of an access to `len` bytes at an address of a port; none outside of the configuration space, and for accesses
+/// across dwords, which a port need not support (PCIe Base 7.2.2).
+fn register_at(address: u64, len: u32) -> Option<(FunctionId, u16)> {
+    let offset = address.checked_sub(CONFIGURATION)?;
+    let is_within = offset < CONFIGURATION_SIZE && offset % 4 + u64::from(len) <= 4;
+    let register = (offset % 4096 / 4) as u16;
+    is_within.then_some((FunctionId((offset / 4096) as u16), register))
+}
+
+/// The register that a store is for, with the first of its bytes and the data; none for stores to memory.
+fn stored_register(packet: &Packet) -> Option<((FunctionId, u16), usize, &[u8])> {
+    let Kind::MemoryWrite(request) = &packet.header().kind else {
+        return None;
+    };
+    let at = register_at(request.first_byte(), request.byte_len())?;
+    let first = request.first_byte() % 4;
+    Some((at, first as usize, written(packet, request)))
+}
+
+/// The address of a store.
+fn store_address(packet: &Packet) -> u64 {
+    match &packet.header().kind {
+        Kind::MemoryWrite(request) => request.first_byte(),
+        _ => 0,
+    }
+}
+
+/// The host on whose behalf a request from the crossbar is made: the host itself, or the owner of a function below one of the I/O ports `peers`.
+fn host_of(peers: &[u8], requester: FunctionId) -> u8 {
+    if peers.contains(&requester.bus()) {
+        requester.0 as u8
+    } else {
+        requester.bus()
+    }
+}
+
+/// The set of the requests for an address of a function below the port.
+fn set_of(owned: &[Owned], address: u64) -> usize {
+    let has = |owned: &Owned| owned.has_memory(address, 1) || owned.has_register(address, 1);
+    owned.iter().position(has).unwrap_or(0) % PHANTOM_FUNCTIONS
+}
+
+/// The number of function numbers of a device.
+const PHANTOM_FUNCTIONS: usize = 8;
 
 /// The largest load. Software sets no max read request size for the port.
 const LARGEST_LOAD: u32 = 4096;

@@ -10,7 +10,7 @@ mod routes;
 mod switch;
 
 pub use crossbar::{Controller, ControllerConfig, ControllerParameters, ControllerTimer, Plane};
-pub use io_port::{IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
+pub use io_port::{CONFIGURATION, IoPort, IoPortConfig, IoPortParameters, IoPortTimer, Owned};
 pub use root_complex::{
     CoherenceConfig, CoherenceParameters, CoreAccess, CoreAtomics, CoreOperation, Cpu,
     DescriptorReads, INTERRUPTS, IdentityMapping, InvalidationScope, Iommu, IommuAnswer,

@@ -1,11 +1,34 @@
 //! Accesses of software to configuration registers, one request each.
 
+use std::iter;
+
 use protocol::FunctionId;
 use transaction::{Action, ConfigAccess};
 
 use crate::System;
 
 impl System {
+    /// The interface of the same program, whose configuration accesses are loads and stores of the configuration space that begins at `base`
+    /// (PCIe Base 7.2.2): for functions that the host owns below an I/O port.
+    #[must_use]
+    pub fn below(&self, base: u64) -> Self {
+        Self(self.0.clone(), Some(base))
+    }
+
+    /// Accesses a configuration space at `base` of the host's addresses. Returns the bytes of a register that was read. A write is posted: it is
+    /// complete when a later read is.
+    pub(crate) async fn configure_at(&self, base: u64, access: ConfigAccess) -> Vec<u8> {
+        let address = base + u64::from(access.target.0) * 4096 + u64::from(access.register) * 4;
+        let Action::Write { value, enables } = access.action else {
+            return self.read(address, 4).await;
+        };
+        for (first, len) in runs(enables) {
+            let bytes = &value.to_le_bytes()[first..first + len];
+            self.store(address + first as u64, bytes).await;
+        }
+        vec![0; 4]
+    }
+
     /// Reads a register of a function. Returns `None` if no function answers.
     pub async fn read_register(&self, target: FunctionId, register: u16) -> Option<u32> {
         let action = Action::Read;
@@ -44,6 +67,18 @@ impl System {
         self.write_register(at, old & !mask | value & mask, enables)
             .await;
     }
+}
+
+/// The runs of enabled bytes: the first byte and the number of bytes of each.
+fn runs(enables: u8) -> impl Iterator<Item = (usize, usize)> {
+    let mut from = 0;
+    iter::from_fn(move || {
+        let rest = enables.checked_shr(from).filter(|rest| *rest > 0)?;
+        let first = from + rest.trailing_zeros();
+        let len = (enables >> first).trailing_ones();
+        from = first + len;
+        Some((first as usize, len as usize))
+    })
 }
 
 #[cfg(test)]
@@ -104,6 +139,14 @@ mod tests {
             accesses(Some(0), (0x8000_0001, u32::MAX)),
             [Action::Read, write(0x8000_0001, 0b1001)]
         );
+    }
+
+    #[test]
+    fn each_run_of_enabled_bytes_is_one_store() {
+        let all = |enables| runs(enables).collect::<Vec<_>>();
+        assert_eq!(all(0b1111), [(0, 4)]);
+        assert_eq!(all(0b1011), [(0, 2), (3, 1)]);
+        assert_eq!(all(0), []);
     }
 
     #[test]

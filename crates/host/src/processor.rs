@@ -160,7 +160,7 @@ impl Processor {
     {
         let thread = self.add_thread();
         let one = &mut self.threads[thread.0];
-        one.program = Program::new(|desk| program(System(desk)));
+        one.program = Program::new(|desk| program(System(desk, None)));
         (one.begun, one.state, one.ran_at) = (false, State::Asleep, start);
         self.timed.push(Reverse((start, thread)));
         thread
@@ -187,7 +187,7 @@ impl Processor {
     {
         let one = &mut self.threads[thread.0];
         debug_assert_eq!(one.state, State::Ended, "a thread has one program");
-        one.program = Program::new(|desk| program(System(desk)));
+        one.program = Program::new(|desk| program(System(desk, None)));
         one.begun = false;
         one.loaded.clear();
         self.want_core(thread);

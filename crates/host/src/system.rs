@@ -146,7 +146,11 @@ pub enum Request {
 
 /// The interface of one program to the operating system.
 #[derive(Clone)]
-pub struct System(pub(crate) Desk<Request, Answer>);
+pub struct System(
+    pub(crate) Desk<Request, Answer>,
+    /// The address of the configuration space that the program accesses by loads and stores, if it does not access that of its host.
+    pub(crate) Option<u64>,
+);
 
 impl System {
     /// Works for `span` on its core.
@@ -310,7 +314,10 @@ impl System {
     /// Accesses a configuration space by one request, and sleeps until its completion arrives. Returns the value of a read, 0 for a
     /// write, or `None` if no function serves the request.
     pub async fn configure(&self, access: ConfigAccess) -> Option<u32> {
-        let bytes = self.0.ask(Request::Configure(access)).await.bytes;
+        let bytes = match self.1 {
+            Some(base) => self.configure_at(base, access).await,
+            None => self.0.ask(Request::Configure(access)).await.bytes,
+        };
         bytes.first_chunk().copied().map(u32::from_le_bytes)
     }
 

@@ -46,6 +46,12 @@ impl ControllerPlan {
         Nic::window(self.parameters.processor_space.0, self.routes.len())
     }
 
+    /// The address at which the global address space begins for functions below I/O ports: the first multiple of the window's size, which is
+    /// beyond the addresses of their owners.
+    pub fn window_below(&self) -> u64 {
+        self.window().size
+    }
+
     /// The port that leads to a processor; none if the processor cannot be reached.
     pub fn port_to(&self, processor: u8) -> Option<u8> {
         self.routes.get(usize::from(processor)).copied().flatten()

@@ -63,6 +63,18 @@ impl FabricPlan {
         window(&self.nodes, &attached, &self.controllers, from, to)
     }
 
+    /// The host whose software configures `function` of `node`: the host above, or the owner of the function below an I/O port. The address is that
+    /// of the host's window of the configuration space below the I/O port.
+    pub fn configuring_host(&self, node: usize, function: usize) -> Option<(usize, Option<u64>)> {
+        let root = self.nodes[node].root;
+        let Some(port) = self.io_ports.iter().find(|port| port.node == root) else {
+            return Some((root, None));
+        };
+        let owner = *port.owners.get(function)?;
+        let (base, _) = self.window(owner, root)?;
+        Some((owner, Some(base + fabric::CONFIGURATION)))
+    }
+
     /// The node above `node`, and the index among its ports of the port that leads to `node`.
     pub fn port_above(&self, node: usize) -> Option<(&NodePlan, usize)> {
         let link = self.nodes[node].upstream?;
@@ -123,7 +135,7 @@ impl Attached {
 }
 
 /// The address in the tree of `from` at which the addresses of the tree of `to` begin, and the controller through which `from` reaches them. `None`
-/// if no network interface controllers of both trees are at one controller or at joined ones.
+/// if no network interface controllers or I/O ports of both trees are at one controller or at joined ones.
 pub fn window(
     nodes: &[NodePlan],
     attached: &Attached,
@@ -132,6 +144,13 @@ pub fn window(
     to: usize,
 ) -> Option<(u64, usize)> {
     let beside = |node: usize| attached.below(nodes[node].root).iter().copied();
+    if let Some(own) = nodes[nodes[from].root].io_port {
+        let controller = &controllers[own.controller];
+        let there = nodes[nodes[to].root].io_port?;
+        controller.port_to(there.processor)?;
+        let base = controller.window_below() + controller.base(there.processor);
+        return Some((base, own.controller));
+    }
     beside(from).find_map(|(entry, own)| {
         let others = beside(to)
             .map(|(_, there)| there)

@@ -2,7 +2,7 @@
 
 use host::ContainedErrors;
 use host::Coroutine;
-use host::firmware::{AssignedVectors, FirmwareError, Setting, Zone, apply, enumerate};
+use host::firmware::{AssignedVectors, FirmwareError, Free, Setting, apply, enumerate_from};
 use kernel::Span;
 use link::PortParameters;
 use protocol::{AccessService, ConfigRequest, FunctionId, Tag};
@@ -22,9 +22,15 @@ pub(crate) struct Firmware<'a> {
 }
 
 impl Firmware<'_> {
-    /// Enumerates the tree of `host`. Returns the interrupt vectors that were assigned to its functions with MSI-X.
-    pub(crate) fn enumerate(&mut self, host: usize) -> Result<Vec<AssignedVectors>, ScenarioError> {
-        let done = Coroutine::new(enumerate).run(|access| self.access(host, &access));
+    /// Enumerates the tree of `host`, in which these vectors and addresses are free; returns the vectors of its functions with MSI-X, and the next
+    /// free vector.
+    pub(crate) fn enumerate(
+        &mut self,
+        host: usize,
+        free: Free,
+    ) -> Result<(Vec<AssignedVectors>, u32), ScenarioError> {
+        let program = |desk| enumerate_from(desk, free);
+        let done = Coroutine::new(program).run(|access| self.access(host, &access));
         done.map_err(|error| self.error(host, error))
     }
 
@@ -175,14 +181,14 @@ impl Firmware<'_> {
                     "the functions of {name} by here have more than 65536 interrupt vectors, as many as MSI can tell apart; write smaller msi_vectors or msix_vectors, or fewer virtual_functions"
                 ),
             ),
-            FirmwareError::NoRoom { wide, .. } => {
-                let (bits, zone, advice) = if wide {
-                    (64, Zone::BEYOND, "write smaller ones")
+            FirmwareError::NoRoom { wide, room, .. } => {
+                let (bits, advice) = if wide {
+                    (64, "write smaller ones")
                 } else {
                     let advice = "write bar_address_bits = 64 for the large ones";
-                    (32, Zone::BELOW_4_GIB, advice)
+                    (32, advice)
                 };
-                let room = show(zone.end - zone.base);
+                let room = show(room);
                 (
                     node.lines.of(largest_bar(node)),
                     format!("the {bits}-bit BARs below {name} do not fit in {room}; {advice}"),

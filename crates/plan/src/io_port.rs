@@ -1,12 +1,14 @@
 //! I/O ports, and the hosts that own the functions of their endpoints.
 
 use fabric::Owned;
+use protocol::{Bar, VirtualBar};
 use transaction::FunctionPlace;
 
 use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError};
 
+use super::fabric_plan::{Attached, window};
 use super::tree::known;
-use super::{ControllerPlan, IoPortPlan, NodePlan};
+use super::{ControllerPlan, DriverPlace, IoPortPlan, NodePlan};
 
 /// Plans the I/O ports: finds the owner of each function below them.
 pub(crate) fn plan(
@@ -18,6 +20,21 @@ pub(crate) fn plan(
     ports
         .map(|port| plan_one(scenario, (nodes, controllers), port))
         .collect()
+}
+
+/// Gives each endpoint the driver of the host that owns its physical function.
+pub(crate) fn place_drivers(
+    io_ports: &[IoPortPlan],
+    nodes: &mut [NodePlan],
+    controllers: &[ControllerPlan],
+) {
+    let attached = Attached::of(nodes);
+    for port in io_ports {
+        let host = port.owners[0];
+        if let Some((window, _)) = window(nodes, &attached, controllers, host, port.node) {
+            nodes[port.endpoint].driver = DriverPlace { host, window };
+        }
+    }
 }
 
 fn plan_one(
@@ -33,7 +50,6 @@ fn plan_one(
             format!("there is no device below {name}; write a device with upstream = \"{name}\"");
         return Err(scenario.error(node.name.line, message));
     };
-    check_endpoint(scenario, &scenario.nodes[endpoint])?;
     let functions = &nodes[endpoint].functions;
     let places: Vec<FunctionPlace> = [FunctionPlace::Own]
         .into_iter()
@@ -59,7 +75,7 @@ fn plan_one(
         owners: Vec::new(),
         owned: Vec::new(),
     };
-    for (number, (owner, place)) in (0..=u8::MAX).zip(node.owners.iter().zip(places)) {
+    for (owner, place) in node.owners.iter().zip(places) {
         let found = owner_of(nodes, controllers, port, &owner.value);
         let Some((host, processor)) = found else {
             if !nodes.iter().any(|node| node.name == owner.value) {
@@ -79,25 +95,36 @@ fn plan_one(
             return Err(scenario.error(owner.line, message));
         };
         plan.owners.push(host);
-        let registers = nodes[endpoint].registers(number);
         plan.owned.push(Owned {
             id: functions.id_of(place),
             processor,
-            registers: registers.map(|region| (region.base, region.size)),
+            bars: bars(&nodes[endpoint], place),
         });
     }
     Ok(plan)
 }
 
-/// Checks that the node below an I/O port is an endpoint that neither joins hosts nor needs a driver on a host above it.
-fn check_endpoint(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
+/// The addresses of all BARs of a function of an endpoint: base and size of each.
+fn bars(endpoint: &NodePlan, place: FunctionPlace) -> Vec<(u64, u64)> {
+    let FunctionPlace::Virtual(number) = place else {
+        let bars = endpoint.bars.iter().flatten();
+        return bars.map(|bar| (bar.base, bar.size)).collect();
+    };
+    let own = endpoint.functions.space(FunctionPlace::Own);
+    let shares = (0..Bar::COUNT as u8).filter_map(|bar| own.virtual_bar(bar));
+    let part = |bar: VirtualBar| (bar.base + bar.share * number as u64, bar.share);
+    shares.map(part).collect()
+}
+
+/// Checks that the node below an I/O port is an endpoint that the owners of its functions can drive.
+pub(crate) fn check_endpoint(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError> {
     let what = match &node.kind {
         NodeKind::Device(_, device) => {
             let device = device.properties();
             if device.joins_hosts {
                 "joins hosts itself"
-            } else if device.needs_driver {
-                "needs a driver on the host above it"
+            } else if device.serves_processes {
+                "is found by real programs in the tree of their host"
             } else {
                 return Ok(());
             }
@@ -105,7 +132,7 @@ fn check_endpoint(scenario: &FabricScenario, node: &Node) -> Result<(), Scenario
         _ => "is not an endpoint",
     };
     let message = format!(
-        "{} {what}, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it",
+        "{} {what}, and an I/O port has no host; write a device with another model below it, such as model = \"dma\", \"sg-dma\" or \"nvme\"",
         node.name.value
     );
     Err(scenario.error(node.lines.of("upstream"), message))

@@ -30,7 +30,7 @@ pub mod tree;
 
 use std::collections::BTreeSet;
 
-use host::firmware::AssignedVectors;
+use host::firmware::{AssignedVectors, FIRST_VECTOR, Free, Zone};
 use kernel::{Span, Time};
 use protocol::{Bar, ConfigSpace};
 use transaction::{FunctionPlace, Functions};
@@ -41,7 +41,7 @@ pub use buffers::BufferPlan;
 pub use controllers::{Attachment, CablePlan, ControllerPlan};
 pub use fabric_plan::{FabricPlan, IoPortPlan, nodes_below};
 pub use network::{FibrePlan, NetworkPlan};
-pub use node::{LinkPlan, NodePlan};
+pub use node::{DriverPlace, LinkPlan, NodePlan};
 
 use crate::scenario::{FabricScenario, Node, NodeKind, ScenarioError, Upstream};
 
@@ -108,9 +108,10 @@ impl Enumerated {
     /// Lets the firmware of every host enumerate its tree.
     pub fn new(scenario: &FabricScenario, places: Places) -> Result<Self, ScenarioError> {
         let Places { tree, controllers } = places;
-        let nodes = enumerated(scenario, &tree, &controllers)?;
+        let mut nodes = enumerated(scenario, &tree, &controllers)?;
         let links = links(scenario, &tree, &nodes)?;
         let io_ports = io_port::plan(scenario, &nodes, &controllers.all)?;
+        io_port::place_drivers(&io_ports, &mut nodes, &controllers.all);
         Ok(Enumerated {
             nodes,
             links,
@@ -201,8 +202,29 @@ fn enumerated(
             .collect(),
     };
     let mut assigned = vec![Vec::new(); scenario.nodes.len()];
+    let mut vector = FIRST_VECTOR;
     for host in all.clone().filter(|index| tree.roots[*index] == *index) {
-        assigned[host] = firmware.enumerate(host)?;
+        // A host receives the interrupts of its own tree and of functions below I/O ports, so that their vectors differ. It reaches their BARs
+        // in the I/O port's part of the global address space.
+        let in_tree = match controllers.io_ports[host] {
+            None => Free {
+                vector: FIRST_VECTOR,
+                wide: Zone::BEYOND,
+            },
+            Some(place) => {
+                for child in &tree.children[host] {
+                    io_port::check_endpoint(scenario, &scenario.nodes[child.node])?;
+                }
+                let controller = &controllers.all[place.controller].parameters;
+                Free {
+                    vector,
+                    wide: Zone::within(controller.processor_space.0),
+                }
+            }
+        };
+        let (vectors, next) = firmware.enumerate(host, in_tree)?;
+        assigned[host] = vectors;
+        vector = vector.max(next);
     }
     let chosen: Vec<u32> = (scenario.nodes.iter().zip(&firmware.functions))
         .map(|(node, functions)| max_payload(node, functions))
@@ -223,6 +245,10 @@ fn enumerated(
             kind: node.kind.clone(),
             id: functions.id(),
             root: tree.roots[index],
+            driver: DriverPlace {
+                host: tree.roots[index],
+                window: 0,
+            },
             port: node.port.clone(),
             max_payload: max_payload(node, &functions),
             max_read_request: max_read_request(node, &functions),

@@ -39,6 +39,8 @@ pub struct NodePlan {
     pub id: FunctionId,
     /// The node at the top of the tree that this node is in; a host is its own root. Nodes with the same root share an address space.
     pub root: usize,
+    /// The software that drives the node.
+    pub driver: DriverPlace,
     /// The parameters of every PCI Express port of the node.
     pub port: PortParameters,
     /// Max payload size in Device Control, in bytes.
@@ -128,6 +130,11 @@ impl NodePlan {
         self.registers(function).map(|region| region.base)
     }
 
+    /// The address of a BAR of the physical function, at the host of its driver; 0 without this BAR.
+    pub fn driven_bar(&self, bar: usize) -> u64 {
+        self.bars[bar].map_or(0, |bar| bar.base + self.driver.window)
+    }
+
     /// BAR 0 of `function` of a device; 0 is the physical function. None if there is no such function or no such BAR.
     pub fn registers(&self, function: u8) -> Option<Region> {
         let NodeKind::Device(endpoint, _) = &self.kind else {
@@ -197,9 +204,9 @@ impl NodePlan {
         }
     }
 
-    /// Address of the MSI-X table of a device's physical function.
+    /// Address of the MSI-X table of a device's physical function, at the host of its driver.
     pub fn vector_table(&self) -> Option<u64> {
-        Some(self.vectors_of(0)?.table)
+        Some(self.vectors_of(0)?.table + self.driver.window)
     }
 
     /// The entries that a driver writes into the MSI-X table of a device's physical function, if there are any.
@@ -236,6 +243,15 @@ impl NodePlan {
             first: *self.vectors.get(usize::from(function))?,
         })
     }
+}
+
+/// The software that drives a device: that of the host above it, or that of the owner of its physical function below an I/O port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverPlace {
+    /// The host.
+    pub host: usize,
+    /// The address at the host at which the addresses of the device's tree begin.
+    pub window: u64,
 }
 
 /// A PCI Express link.

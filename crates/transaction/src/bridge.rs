@@ -151,19 +151,19 @@ impl Bridge {
         FunctionId::new(self.config.processor, 0, 0)
     }
 
-    /// Queues a memory request of this side for the global `address`. It may be sent from `ready` on, and occupies `charge` in the receive
-    /// buffer until it is sent.
+    /// Queues a memory request of this side for the global `address`, with `requester` as its requester on the crossbar. It may be sent from
+    /// `ready` on, and occupies `charge` in the receive buffer until it is sent.
     pub fn forward_request(
         &mut self,
         (packet, charge): (PacketId, Charge),
-        address: u64,
+        (requester, address): (FunctionId, u64),
         ready: Time,
         packets: &mut Packets,
     ) {
         let header = *packets[packet].header();
         let packet = match &header.kind {
             Kind::MemoryWrite(request) => {
-                let global = request_at(self.global_id(), Tag(0), address, request.byte_len());
+                let global = request_at(requester, Tag(0), address, request.byte_len());
                 let kind = Kind::MemoryWrite(global);
                 beyond_the_tree(packet, Header { kind, ..header }, packets)
             }
@@ -171,6 +171,7 @@ impl Bridge {
         };
         let waiting = Waiting {
             ready,
+            requester,
             address,
             charge: Some(charge),
             ..Waiting::of(packet)
@@ -214,7 +215,8 @@ impl Bridge {
         let len = read.byte_len();
         let asked = Asked { request, stamp };
         let tag = self.asked.begin(asked, (waiting.address, len), now);
-        let kind = Kind::MemoryRead(request_at(self.global_id(), tag, waiting.address, len));
+        let read = request_at(waiting.requester, tag, waiting.address, len);
+        let kind = Kind::MemoryRead(read);
         beyond_the_tree(waiting.packet, Header { kind, ..request }, packets)
     }
 
@@ -332,13 +334,21 @@ impl Bridge {
         Some(packet)
     }
 
-    /// Returns the next part of a load that may be requested at `now`, at most `largest` bytes.
-    pub fn next_load(&mut self, now: Time, largest: u32) -> Option<BridgedLoad> {
-        let (due, number) = *self.turns.front()?;
-        if due > now || !self.is_first(number) {
-            return None;
-        }
-        self.turns.pop_front();
+    /// Returns the next part of a load that may be requested at `now`, at most `largest` bytes. `may` returns whether a load from an address
+    /// may be requested: loads may pass each other (PCIe Base 2.4.1).
+    pub fn next_load(
+        &mut self,
+        now: Time,
+        largest: u32,
+        may: impl Fn(u64) -> bool,
+    ) -> Option<BridgedLoad> {
+        let mut turns = self.turns.iter().take_while(|(due, _)| *due <= now);
+        let place = turns.position(|(_, number)| {
+            let load = self.loads.get(number);
+            let address = load.map_or(0, |load| load.request.first_byte() % self.config.space);
+            self.is_first(*number) && may(address)
+        })?;
+        let (_, number) = self.turns.remove(place)?;
         let load = self.loads.get_mut(&number)?;
         let whole = load.request.byte_len();
         let address = load.request.first_byte() % self.config.space + u64::from(load.asked);
@@ -356,7 +366,8 @@ impl Bridge {
         })
     }
 
-    /// Completes a part of load `number` with `bytes`. Empty `bytes` mean that the read has failed.
+    /// Completes a part of load `number` with `bytes`. Empty `bytes` mean that the read has failed. Returns the buffer space of a load that ends
+    /// before its last part is requested.
     pub fn complete<T>(
         &mut self,
         number: u64,
@@ -364,15 +375,15 @@ impl Bridge {
         bytes: &[u8],
         (now, max_payload): (Time, u32),
         packets: &mut Packets,
-    ) {
+    ) -> Option<ReturnedSpace> {
         let completer = self.global_id();
-        let Some(load) = self.loads.get_mut(&number) else {
-            return;
-        };
+        let load = self.loads.get_mut(&number)?;
         let range = (load.answered, part.len);
         load.answered += part.len;
         let Load { header, stamp, .. } = *load;
         let has_failed = bytes.is_empty() && part.len > 0;
+        let is_early = has_failed && load.asked < load.request.byte_len();
+        let space = is_early.then_some(load.space);
         if has_failed || load.answered == load.request.byte_len() {
             self.loads.remove(&number);
         } else if part.last {
@@ -393,6 +404,7 @@ impl Bridge {
         for packet in answers {
             self.send_completion(packet, now);
         }
+        space
     }
 
     /// Completes an incoming load with Unsupported Request, and releases its packet.
@@ -451,6 +463,11 @@ impl Bridge {
 }
 
 impl BridgedLoad {
+    /// The stamp of the load.
+    pub fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
     /// Creates the read request of this part for `requester` with `tag`.
     pub fn request(&self, requester: FunctionId, tag: Tag, packets: &mut Packets) -> PacketId {
         let kind = Kind::MemoryRead(request_at(requester, tag, self.address, self.len));
@@ -514,7 +531,7 @@ mod tests {
     use crate::CompletionBuffer;
 
     #[test]
-    fn a_load_uses_its_buffer_space_until_its_last_part_is_requested() {
+    fn a_load_uses_its_buffer_space_until_its_last_part_is_requested_or_it_fails() {
         let mut packets = Packets::default();
         let mut bridge = Bridge::new(BridgeConfig {
             processor: 1,
@@ -541,8 +558,22 @@ mod tests {
         let due = Time::ZERO + Span::from_ns(5);
         let is_free = bridge.receive(frame, (side, due), &mut packets);
         assert_eq!(is_free, Ok(false));
-        assert!(bridge.next_load(Time::ZERO, 128).is_none(), "it is not due");
-        let part = bridge.next_load(due, 128).expect("it is due");
+        assert!(
+            bridge.next_load(Time::ZERO, 128, |_| true).is_none(),
+            "it is not due"
+        );
+        assert!(bridge.next_load(due, 128, |_| false).is_none());
+        let part = bridge.next_load(due, 128, |_| true).expect("it is due");
         assert_eq!((part.address, part.len, part.space), (0x1000, 128, None));
+        // The first part fails, and the second one is not requested any more.
+        let failed = AnsweredPart {
+            what: (),
+            offset: 0,
+            len: 128,
+            last: true,
+        };
+        let space = bridge.complete(part.number, &failed, &[], (due, 128), &mut packets);
+        assert_eq!(space, Some(frame.space()));
+        assert!(bridge.next_load(due, 128, |_| true).is_none());
     }
 }

@@ -116,8 +116,8 @@ class SimulatedNode:
     def window(self, to: str) -> int:
         """The address at which a host can access the addresses of another host or an I/O port.
 
-        A store of the host to `window(to) + address` is a store to `address` of the node `to`. This
-        node may be the host itself.
+        A store of the host to `window(to) + address` is a store to `address` of `to`, which may be
+        the host itself. An endpoint below an I/O port sees the addresses of I/O ports.
 
         Raises:
             ValueError: No network interface controllers (`nic`) of both share a controller.

@@ -120,7 +120,6 @@ impl LeafParameters for AcceleratorParameters {
                 page_requests: (self.page_requests > 0).then_some(requests),
             }),
             has_virtual_addresses: self.virtual_addresses,
-            needs_driver: true,
             is_coherent: true,
             ..Properties::default()
         }

@@ -65,7 +65,6 @@ impl LeafParameters for BlockDmaParameters {
             // One interrupt signals the end of an access that software has started.
             interrupts: 1,
             has_virtual_addresses: self.virtual_addresses,
-            needs_driver: true,
             ..Properties::default()
         }
     }

@@ -217,7 +217,6 @@ impl LeafParameters for ForeignParameters {
                 revision: description.revision,
                 class: description.class,
             },
-            needs_driver: true,
             bar_registers: u64::MAX,
             keeps_registers: true,
             ..Properties::default()

@@ -120,7 +120,7 @@ impl LeafParameters for FpgaCardParameters {
                 revision: 0,
                 class: 0x12_0000,
             },
-            needs_driver: true,
+            serves_processes: true,
             bar_registers: management::SIZE,
             ..Properties::default()
         }

@@ -207,6 +207,11 @@ impl Leaf for Nic {
 
     /// Continues all work, until nothing more can be done at this time.
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
+        if self.shared.endpoint.link().has_failed(fx.now()) {
+            self.reads.forget_loads(fx.now());
+            let cx = &mut Context::new(&mut self.shared, fx);
+            self.window.refuse_loads(cx);
+        }
         loop {
             let mut any = self.take_in(fx);
             any |= self.take_completed_reads(fx);

@@ -128,11 +128,18 @@ impl Reads {
 
     /// Ends the requests of the functions that `is_reset` selects, as if they had failed.
     pub(super) fn forget(&mut self, is_reset: impl Fn(FunctionId) -> bool, now: Time) {
+        self.forget_all(|(requester, _)| is_reset(*requester), now);
+    }
+
+    /// Ends the loads of other processors, as if they had failed: the link is down, and a load that waits would keep a tag of its requester.
+    pub(super) fn forget_loads(&mut self, now: Time) {
+        let is_load = |asked: &Asked| matches!(asked.1, Purpose::Load(_));
+        self.forget_all(is_load, now);
+    }
+
+    fn forget_all(&mut self, is_forgotten: impl Fn(&Asked) -> bool, now: Time) {
         self.busy_until = self.busy_until.max(now);
-        for part in self
-            .outstanding
-            .forget(|(requester, _)| is_reset(*requester))
-        {
+        for part in self.outstanding.forget(is_forgotten) {
             self.complete(part, Vec::new());
         }
     }

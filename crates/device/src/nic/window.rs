@@ -29,6 +29,9 @@ pub(super) struct Window {
 
 const WINDOW: usize = 2;
 
+/// The size of the largest load: that of the largest read request (PCIe Base 2.2.7).
+const LARGEST_LOAD: u32 = 4096;
+
 impl Window {
     /// A window to the processors in `reach`.
     pub(super) fn new(config: BridgeConfig, reach: Arc<[Option<u8>]>) -> Self {
@@ -81,8 +84,9 @@ impl Window {
         }
         let ready = cx.after(cx.shared.parameters.window_cycles);
         self.is_used = true;
+        let to = (self.bridge.global_id(), address);
         self.bridge
-            .forward_request((packet, charge), address, ready, cx.fx.store());
+            .forward_request((packet, charge), to, ready, cx.fx.store());
     }
 
     /// Sends loads, stores and answers to the crossbar, and sends the answers of other processors as completions by PCI Express.
@@ -111,8 +115,9 @@ impl Window {
         let header = *cx.fx.store()[frame.packet].header();
         self.is_used = true;
         let (side, bridge) = (cx.shared.side(), &mut self.bridge);
+        let is_lost = cx.shared.endpoint.link().has_failed(cx.fx.now());
         let is_over = match &header.kind {
-            Kind::MemoryRead(_) | Kind::MemoryWrite(_) if !cx.shared.is_master(0) => {
+            Kind::MemoryRead(_) | Kind::MemoryWrite(_) if is_lost || !cx.shared.is_master(0) => {
                 cx.stop(0, Fault::NoDestination, None);
                 bridge.reject(frame.packet, cx.fx.now(), cx.fx.store());
                 true
@@ -151,7 +156,7 @@ impl Window {
             return None;
         }
         let largest = cx.shared.endpoint.max_read_request();
-        let load = self.bridge.next_load(cx.fx.now(), largest)?;
+        let load = self.bridge.next_load(cx.fx.now(), largest, |_| true)?;
         cx.return_space(load.space);
         let id = cx.shared.side().id;
         let asked = (id, Purpose::Load(load.number));
@@ -169,8 +174,24 @@ impl Window {
         cx: &mut Context<'_>,
     ) {
         let when = (cx.fx.now(), cx.shared.endpoint.max_payload());
-        self.bridge
+        let space = self
+            .bridge
             .complete(number, part, bytes, when, cx.fx.store());
+        cx.return_space(space);
+    }
+
+    /// Answers the waiting loads of other processors as failed, because the link is down.
+    pub(super) fn refuse_loads(&mut self, cx: &mut Context<'_>) {
+        while let Some(load) = self.bridge.next_load(cx.fx.now(), LARGEST_LOAD, |_| true) {
+            cx.return_space(load.space);
+            let part = AnsweredPart {
+                what: Purpose::Load(load.number),
+                offset: 0,
+                len: load.len,
+                last: true,
+            };
+            self.answer(load.number, &part, &[], cx);
+        }
     }
 
     /// Ends loads of this side that have timed out.

@@ -111,7 +111,6 @@ impl LeafParameters for SgDmaParameters {
             // One interrupt for each unit.
             interrupts: Unit::ALL.len() as u32,
             begins_flows: true,
-            needs_driver: true,
             has_fifo: !self.user.never_stalls(),
             ..Properties::default()
         }

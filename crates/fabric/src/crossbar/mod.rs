@@ -46,6 +46,8 @@ struct Entry {
     ready: Time,
     /// The buffer space of a cable that the packet occupies.
     charge: Charge,
+    /// Whether the owner of the crossbar has made the packet, which occupies no buffer before the crossbar.
+    is_own: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -285,6 +287,7 @@ mod tests {
                 class: Class::Posted,
                 data: 0,
             },
+            is_own: false,
         }
     }
 

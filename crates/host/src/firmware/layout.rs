@@ -34,8 +34,18 @@ impl Zone {
         end: 1 << 52,
     };
 
-    /// Both zones.
-    pub const ALL: [Self; 2] = [Self::BELOW_4_GIB, Self::BEYOND];
+    /// The zone of 64-bit BARs in a tree of which others reach the addresses below `space`: the upper half of these addresses. If that half does
+    /// not begin at 4 GiB or above, others reach no 64-bit BARs.
+    pub fn within(space: u64) -> Self {
+        if space < 8 << 30 {
+            return Self::BEYOND;
+        }
+        Self {
+            wide: true,
+            base: space / 2,
+            end: space,
+        }
+    }
 }
 
 /// The layout of one zone for all functions of a tree.

@@ -53,15 +53,36 @@ pub struct AssignedVectors {
 pub async fn enumerate(
     desk: Desk<ConfigAccess, u32>,
 ) -> Result<Vec<AssignedVectors>, FirmwareError> {
+    let free = Free {
+        vector: FIRST_VECTOR,
+        wide: Zone::BEYOND,
+    };
+    Ok(enumerate_from(desk, free).await?.0)
+}
+
+/// The vectors and addresses that are free in a tree before its enumeration.
+#[derive(Clone, Copy, Debug)]
+pub struct Free {
+    /// The first interrupt vector.
+    pub vector: u32,
+    /// The zone of 64-bit BARs.
+    pub wide: Zone,
+}
+
+/// The same program as [`enumerate`], which assigns the vectors and addresses in `free`. It also returns the next free vector.
+pub async fn enumerate_from(
+    desk: Desk<ConfigAccess, u32>,
+    free: Free,
+) -> Result<(Vec<AssignedVectors>, u32), FirmwareError> {
     let registers = Registers(desk);
     let found = scan(&registers).await?;
-    for zone in Zone::ALL {
+    for zone in [Zone::BELOW_4_GIB, free.wide] {
         let layout = Layout::new(&found, zone)?;
         place(&registers, &found, &layout, zone).await;
     }
     let max_payloads = max_payloads(&found);
     let mut vectors = Vectors {
-        next: FIRST_VECTOR,
+        next: free.vector,
         assigned: Vec::new(),
     };
     let wide_tags = all_complete_ten_bit_tags(&found);
@@ -79,7 +100,7 @@ pub async fn enumerate(
         forget_errors(&registers, one).await;
         enable_virtual_functions(&registers, one, &mut vectors).await?;
     }
-    Ok(vectors.assigned)
+    Ok((vectors.assigned, vectors.next))
 }
 
 /// The max payload size of each function: the largest size that all functions of its hierarchy support. A hierarchy is a function of bus 0

@@ -23,11 +23,7 @@ pub fn nic(
     let controller = &plan.controllers[place.controller];
     let crossbar = &controller.parameters;
     let channel = |port: u8| port % crossbar.virtual_channels as u8;
-    let io_ports = plan
-        .io_ports
-        .iter()
-        .filter_map(|port| plan.nodes[port.node].io_port);
-    let silent: Vec<u8> = io_ports.map(|place| place.processor).collect();
+    let silent: Vec<u8> = io_processors(plan).collect();
     let channels = (0..=u8::MAX)
         .zip(controller.routes.iter())
         .map(|(processor, port)| {
@@ -47,6 +43,13 @@ pub fn nic(
         largest: controller.largest,
         io_buffer: crossbar.io_buffer.0 as u32,
     })
+}
+
+/// The processor numbers of all I/O ports.
+pub fn io_processors(plan: &FabricPlan) -> impl Iterator<Item = u8> {
+    let io_ports = plan.io_ports.iter();
+    let places = io_ports.filter_map(|port| plan.nodes[port.node].io_port);
+    places.map(|place| place.processor)
 }
 
 /// Builds the controller with this number.

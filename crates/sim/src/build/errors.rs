@@ -94,7 +94,7 @@ pub fn drivers_below(plan: &FabricPlan, node: usize) -> Vec<Informed> {
 /// The drivers of the device `node`, which its host notifies of a reset. `None` if the host has no driver for the device.
 pub fn drivers_of(plan: &FabricPlan, node: usize) -> Option<Informed> {
     let planned = &plan.nodes[node];
-    let costs = plan.nodes[planned.root].kind.costs()?;
+    let costs = plan.nodes[planned.driver.host].kind.costs()?;
     let interrupts = 0..planned.kind.properties().interrupts as u16;
     has_driver(planned).then(|| Informed {
         function: planned.functions.id_of(FunctionPlace::Own),

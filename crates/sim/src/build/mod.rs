@@ -153,7 +153,8 @@ fn io_port(plan: &FabricPlan, index: usize, parameters: &IoPortParameters) -> Io
     let place = node
         .io_port
         .expect("every I/O port belongs to a controller");
-    let crossbar = &plan.controllers[place.controller].parameters;
+    let controller = &plan.controllers[place.controller];
+    let crossbar = &controller.parameters;
     let shared = plan.io_ports.iter().find(|port| port.node == index);
     let mut links = downstream_ends(plan, node);
     IoPort::new(IoPortConfig {
@@ -165,6 +166,10 @@ fn io_port(plan: &FabricPlan, index: usize, parameters: &IoPortParameters) -> Io
         io_buffer: crossbar.io_buffer.0 as u32,
         cycle: crossbar.crossbar_clock.period(),
         owned: shared.map_or_else(Vec::new, |shared| shared.owned.clone()),
+        peers: controller::io_processors(plan)
+            .filter(|processor| controller.port_to(*processor).is_some())
+            .collect(),
+        window: controller.window_below(),
     })
 }
 

@@ -35,7 +35,7 @@ impl FunctionLevelReset {
 impl Incident for FunctionLevelReset {
     fn check(&self, place: &Place<'_>) -> Result<(), Wrong> {
         let node = place.own();
-        place.host()?;
+        place.host_of(self.function as usize)?;
         let capabilities = node
             .functions
             .space(FunctionPlace::Own)
@@ -73,10 +73,16 @@ impl Incident for FunctionLevelReset {
             states.clear();
         } else if place != FunctionPlace::Own {
             states.retain(|state| state.function == target);
+        } else {
+            // Functions of other hosts are reset, too, and their hosts set them up.
+            let plan = scene.plan;
+            let host = |function| plan.configuring_host(node, function).map(|(host, _)| host);
+            let mut functions = 0..;
+            states.retain(|_| functions.next().and_then(host) == host(0));
         }
         let wait = self.wait;
         let informed = self.drivers.then(|| scene.drivers_of(node)).flatten();
-        scene.spawn(node, move |system| async move {
+        scene.spawn_for((node, self.function as usize), move |system| async move {
             match informed {
                 Some(informed) => informed_reset(system, target, wait, states, informed).await,
                 None => drop(function_level_reset(system, target, wait, states).await),

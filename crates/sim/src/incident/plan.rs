@@ -5,7 +5,7 @@ use kernel::Span;
 use ::scenario::{ScenarioError, position};
 
 use crate::build::errors::has_driver;
-use crate::plan::{LinkPlan, NodePlan, nodes_below};
+use crate::plan::{Enumerated, IoPortPlan, LinkPlan, NodePlan, nodes_below};
 use crate::scenario::{FabricScenario, NodeKind, Wrong};
 
 use super::section::Incident;
@@ -34,9 +34,20 @@ pub struct Place<'a> {
     pub nodes: &'a [NodePlan],
     /// All links.
     pub links: &'a [LinkPlan],
+    /// All I/O ports.
+    pub io_ports: &'a [IoPortPlan],
 }
 
 impl<'a> Place<'a> {
+    fn of(node: usize, fabric: &'a Enumerated) -> Self {
+        Place {
+            node,
+            nodes: &fabric.nodes,
+            links: &fabric.links,
+            io_ports: &fabric.io_ports,
+        }
+    }
+
     /// The plan of the node that the incident concerns.
     pub fn own(&self) -> &'a NodePlan {
         &self.nodes[self.node]
@@ -95,7 +106,24 @@ impl<'a> Place<'a> {
         Err(("node", message))
     }
 
-    /// The host above the node, whose software makes configuration requests.
+    /// The host that makes configuration requests to a function of the node: the host above, or the owner of the function below an I/O port.
+    pub fn host_of(&self, function: usize) -> Result<&'a NodePlan, Wrong> {
+        let mut io_ports = self.io_ports.iter();
+        let Some(port) = io_ports.find(|port| port.endpoint == self.node) else {
+            return self.host();
+        };
+        let owner = port.owners.get(function);
+        owner.map(|owner| &self.nodes[*owner]).ok_or_else(|| {
+            let message = format!(
+                "function {function} of {} belongs to nobody; write another function, or more owners of {}",
+                self.own().name,
+                self.nodes[port.node].name
+            );
+            ("function", message)
+        })
+    }
+
+    /// The host above the node, whose software makes configuration requests to ports above the node.
     pub fn host(&self) -> Result<&'a NodePlan, Wrong> {
         let (own, above) = (self.own(), &self.nodes[self.own().root]);
         if own.root == self.node {
@@ -107,7 +135,7 @@ impl<'a> Place<'a> {
             _ => Err((
                 "node",
                 format!(
-                    "no host makes configuration requests to {}, which is below an I/O port; write the name of a node below a host",
+                    "no host makes configuration requests to the port above {}, which is an I/O port; write the name of a node below a host",
                     own.name
                 ),
             )),
@@ -119,10 +147,9 @@ impl<'a> Place<'a> {
 pub(crate) fn plan(
     scenario: &FabricScenario,
     written: &[Incident],
-    nodes: &[NodePlan],
-    links: &[LinkPlan],
+    fabric: &Enumerated,
 ) -> Result<Vec<IncidentPlan>, ScenarioError> {
-    check_containment(scenario, nodes, links)?;
+    check_containment(scenario, fabric)?;
     let ids = written.iter().map(|one| &one.id);
     if let Some((number, message)) = crate::scenario::taken(ids) {
         let one = &written[number];
@@ -138,10 +165,10 @@ pub(crate) fn plan(
             scenario.error(one.lines.of(key), message)
         };
         let name = &one.node.value;
-        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let names: Vec<&str> = fabric.nodes.iter().map(|node| node.name.as_str()).collect();
         let node = position(name, &names, "node", "there is none");
         let node = node.map_err(|message| error("node", &message))?;
-        let place = Place { node, nodes, links };
+        let place = Place::of(node, fabric);
         if let Err((key, message)) = one.kind.check(&place) {
             return Err(error(key, &message));
         }
@@ -159,16 +186,12 @@ pub(crate) fn plan(
 }
 
 /// Refuses containment above a coherent device, whose link must not go down and come up again.
-fn check_containment(
-    scenario: &FabricScenario,
-    nodes: &[NodePlan],
-    links: &[LinkPlan],
-) -> Result<(), ScenarioError> {
-    for (node, plan) in nodes.iter().enumerate() {
+fn check_containment(scenario: &FabricScenario, fabric: &Enumerated) -> Result<(), ScenarioError> {
+    for (node, plan) in fabric.nodes.iter().enumerate() {
         let NodeKind::Host(_, costs) = &plan.kind else {
             continue;
         };
-        let place = Place { node, nodes, links };
+        let place = Place::of(node, fabric);
         if !costs.contains_errors() || place.without_coherence().is_ok() {
             continue;
         }

@@ -122,8 +122,25 @@ impl Scene<'_> {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        let host = self.plan.nodes[node].root;
+        self.spawn_for((node, 0), program);
+    }
+
+    /// Starts a program on the host that configures a function of a node now.
+    pub fn spawn_for<F>(
+        &mut self,
+        (node, function): (usize, usize),
+        program: impl FnOnce(System) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let Some((host, below)) = self.plan.configuring_host(node, function) else {
+            return;
+        };
         let now = self.world.now();
+        let program = |system: System| match below {
+            Some(base) => program(system.below(base)),
+            None => program(system),
+        };
         if let Some(root) = self.models[host].host_mut() {
             let thread = root.cpu_mut().spawn(now, program);
             self.programs.push(Started {

@@ -169,7 +169,8 @@ impl Simulation {
     }
 
     /// The first address by which loads and stores of the host `from` reach `to`: a host, an I/O port, or a device below one of these. The address is
-    /// in the window of a network interface controller whose crossbar leads to `to`.
+    /// in the window of a network interface controller whose crossbar leads to `to`. If `from` is an endpoint below an I/O port, the address is in
+    /// the window of the port, which leads to other I/O ports.
     pub fn window(&self, from: &str, to: &str) -> Result<u64, AccessError> {
         let (own, other) = (self.node(from)?, self.node(to)?);
         self.plan()

@@ -54,12 +54,7 @@ impl Plan {
         places.check(fabric)?;
         let mut enumerated = Enumerated::new(fabric, places)?;
         enumerated.check(fabric, written.are_between_hosts(fabric))?;
-        let incidents = incident::plan(
-            fabric,
-            &scenario.incidents,
-            &enumerated.nodes,
-            &enumerated.links,
-        )?;
+        let incidents = incident::plan(fabric, &scenario.incidents, &enumerated)?;
         expect::check(&scenario.expectations)
             .map_err(|(line, message)| fabric.error(line, message))?;
         let mut memories = Memories::new(fabric, &enumerated.nodes)?;

@@ -49,10 +49,8 @@ impl Loading<'_> {
             let Some(entries) = planned.vector_entries() else {
                 continue;
             };
-            if self.models[planned.root].host().is_none() {
-                continue;
-            }
-            let thread = self.spawn(planned.root, Time::ZERO + self.up, |system, costs| {
+            let host = planned.driver.host;
+            let thread = self.spawn(host, Time::ZERO + self.up, |system, costs| {
                 interrupts::set_up(system, costs, entries)
             });
             self.ready.insert(node, thread);
@@ -62,7 +60,9 @@ impl Loading<'_> {
     /// Interrupt `vector` of the device `node`, for its driver.
     pub(crate) fn interrupt(&self, node: usize, vector: u16) -> Interrupt {
         let device = &self.plan.nodes[node];
-        let table = device.vector_table().filter(|_| self.masks(device.root));
+        let table = device
+            .vector_table()
+            .filter(|_| self.masks(device.driver.host));
         Interrupt {
             message: device
                 .interrupt_message(vector)

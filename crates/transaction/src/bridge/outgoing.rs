@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use kernel::Time;
 use packet::{Charge, PacketId, Packets, ReturnedSpace};
-use protocol::{Class, Passing, PerClass};
+use protocol::{Class, FunctionId, Passing, PerClass};
 
 /// The waiting packets by class. A packet passes an older posted request only by relaxed or ID-based ordering (PCIe Base 2.4.1).
 #[derive(Clone, Debug)]
@@ -26,6 +26,8 @@ pub(super) struct Waiting {
     pub(super) packet: PacketId,
     /// The receive-buffer credits that the packet occupies until it has left.
     pub(super) charge: Option<Charge>,
+    /// The requester of a load on the crossbar.
+    pub(super) requester: FunctionId,
     /// The global address of a load.
     pub(super) address: u64,
 }
@@ -37,6 +39,7 @@ impl Waiting {
             ready: Time::ZERO,
             packet,
             charge: None,
+            requester: FunctionId::default(),
             address: 0,
         }
     }
@@ -125,7 +128,7 @@ pub(super) fn words(packet: PacketId, packets: &Packets) -> u16 {
 #[cfg(test)]
 mod tests {
     use packet::Stamp;
-    use protocol::{Attributes, FunctionId, Header, Status, Tag};
+    use protocol::{Attributes, Header, Status, Tag};
 
     use super::*;
 

@@ -1,11 +1,11 @@
 //! The ports of a controller with a cable to another controller: PCI Express links that carry TLPs.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use kernel::{Effects, Port, Span, Time};
 use link::{Arrival, At, Finished, LinkEnd, Waiting};
-use packet::{BusFrame, Charge, Frame, PacketId, Packets};
-use protocol::Kind;
+use packet::{BusFrame, Charge, Frame, PacketId, Packets, Stamp};
+use protocol::{Class, FunctionId, Header, Kind, Tag};
 
 use super::{Controller, ControllerParameters, ControllerTimer, Plane};
 use crate::crossbar::Entry;
@@ -20,6 +20,8 @@ pub(super) struct CableEnd {
     leaving: VecDeque<(Time, Plane, Charge)>,
     /// Received packets, with the time at which each reaches the crossbar.
     arrived: VecDeque<(Time, PacketId)>,
+    /// The loads that were sent by a cable that will fail, and are not answered yet.
+    loads: BTreeMap<(FunctionId, Tag), (Header, Stamp)>,
 }
 
 /// The maximum number of packets of a plane, class and channel that wait for the wire of a cable: one more besides the packet in
@@ -34,7 +36,13 @@ impl CableEnd {
             receive_latency: parameters.cable_receive_latency,
             leaving: VecDeque::new(),
             arrived: VecDeque::new(),
+            loads: BTreeMap::new(),
         }
+    }
+
+    /// Removes the loads that were sent and are not answered.
+    pub(super) fn take_loads(&mut self) -> impl Iterator<Item = (Header, Stamp)> + use<> {
+        std::mem::take(&mut self.loads).into_values()
     }
 
     /// Whether a crossbar may send a packet towards the wire. Only few packets may wait there, so that a packet without credit does not
@@ -48,6 +56,11 @@ impl CableEnd {
         self.link.waiting_like(plane as u16, charge) < AHEAD + coming.count()
     }
 
+    /// Whether the cable has failed, so that the controller answers a load for it.
+    pub(super) fn answers_itself(&self, entry: &Entry, now: Time) -> bool {
+        entry.charge.class == Class::NonPosted && self.link.has_failed(now)
+    }
+
     /// Handles a frame from the wire. Returns the packet whose transmission the link has finished, if there is one.
     pub(super) fn receive(
         &mut self,
@@ -57,6 +70,11 @@ impl CableEnd {
     ) -> Option<Finished> {
         let (arrival, finished) = self.link.receive(frame, &mut At::new(fx, port));
         if let Some(Arrival::Packet(delivery)) = arrival {
+            if let Kind::Completion(completion) = fx.store()[delivery.packet].header().kind
+                && completion.is_last()
+            {
+                self.loads.remove(&(completion.requester, completion.tag));
+            }
             let after = self.receive_latency;
             self.arrived.push_back((fx.now() + after, delivery.packet));
             fx.wake(ControllerTimer::Arrival(port.0 as u8), after);
@@ -67,17 +85,7 @@ impl CableEnd {
     /// The next packet that has reached the crossbars by `now`.
     pub(super) fn next_arrived(&mut self, now: Time, packets: &Packets) -> Option<BusFrame> {
         let (_, packet) = self.arrived.pop_front_if(|(due, _)| *due <= now)?;
-        let content = &packets[packet];
-        let header = content.header();
-        let channel = match header.kind {
-            Kind::Network(_) => 0,
-            _ => BusFrame::IO + header.class().index() as u8,
-        };
-        Some(BusFrame {
-            packet,
-            cycles: content.bytes().len().div_ceil(16) as u16,
-            channel,
-        })
+        Some(frame_of(packet, packets))
     }
 
     /// Sends a packet of a crossbar. Returns the packet whose transmission the link has finished, if there is one.
@@ -91,6 +99,12 @@ impl CableEnd {
         let now = fx.now();
         let is_gone = |(ready, ..): &mut (Time, Plane, Charge)| *ready <= now;
         while self.leaving.pop_front_if(is_gone).is_some() {}
+        if entry.charge.class == Class::NonPosted && self.link.fails_at() < Time::NEVER {
+            let content = &fx.store()[entry.frame.packet];
+            let (load, stamp) = (*content.header(), content.stamp);
+            self.loads
+                .insert((load.requester(), load.tag()), (load, stamp));
+        }
         let ready = now + self.send_latency;
         if ready > now {
             self.leaving.push_back((ready, plane, entry.charge));
@@ -98,5 +112,20 @@ impl CableEnd {
         let waiting = Waiting::new(entry.frame.packet, fx.store(), ready);
         self.link
             .enqueue(plane as u16, waiting, &mut At::new(fx, port))
+    }
+}
+
+/// The frame with which a packet from outside of the chip goes to its crossbar.
+pub(super) fn frame_of(packet: PacketId, packets: &Packets) -> BusFrame {
+    let content = &packets[packet];
+    let header = content.header();
+    let channel = match header.kind {
+        Kind::Network(_) => 0,
+        _ => BusFrame::IO + header.class().index() as u8,
+    };
+    BusFrame {
+        packet,
+        cycles: content.bytes().len().div_ceil(16) as u16,
+        channel,
     }
 }

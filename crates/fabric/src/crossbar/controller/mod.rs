@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use kernel::{Bytes, Component, Effects, Frequency, Label, Port, Span, Time};
 use link::{At, Finished, LinkEnd, LinkTimer};
-use packet::{BusFrame, Frame, Incident, Observation, Pcie, Site};
-use protocol::{Class, Kind, PacketType};
+use packet::{BusFrame, Frame, Incident, Observation, Pcie, Site, Stamp};
+use protocol::{Class, FunctionId, Header, Kind, PacketType, Status};
 
 use super::{Crossbar, Entry, Next, Order};
 use cable::CableEnd;
@@ -141,7 +141,7 @@ impl Component for Controller {
     fn receive(&mut self, port: Port, frame: Frame, fx: &mut Effects<'_, Self>) {
         debug_assert!(self.crossbars.iter().all(Crossbar::is_up_to_date));
         match frame {
-            Frame::Bus(frame) => self.take(port.index(), frame, fx),
+            Frame::Bus(frame) => self.take((port.index(), false), frame, fx),
             Frame::ReturnedSpace(space) => {
                 let (plane, channel) = match space.io() {
                     Some(channel) => (Plane::Io, channel),
@@ -175,7 +175,7 @@ impl Component for Controller {
                 let sent = link.expire(timer, &mut At::new(fx, port));
                 self.settle(port, sent, fx);
                 if timer == LinkTimer::Errors {
-                    self.log_failure(port, fx);
+                    self.handle_failure(port, fx);
                 }
             }
         }
@@ -231,15 +231,38 @@ impl Controller {
         &mut self.cables[port.index() - self.own]
     }
 
-    /// Records in the log that the cable at `port` has failed, if it fails now. A controller has no registers, so that the failure is not
-    /// reported in another way.
-    fn log_failure(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
-        if self.cable(port).link.fails_at() == fx.now() {
-            fx.observe(Observation::Incident {
-                site: Site::Port(port.0),
-                what: Incident::Event("link down"),
-            });
+    /// If the cable at `port` fails now, records this in the log, and answers the loads that are lost. A controller has no registers, so that
+    /// the failure is not reported in another way.
+    fn handle_failure(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
+        if self.cable(port).link.fails_at() != fx.now() {
+            return;
         }
+        fx.observe(Observation::Incident {
+            site: Site::Port(port.0),
+            what: Incident::Event("link down"),
+        });
+        for (load, stamp) in self.cable(port).take_loads() {
+            self.answer_lost_load(port, &load, stamp, fx);
+        }
+        // Loads that wait for the cable are answered, too.
+        self.serve(Plane::Io, port.index(), fx);
+    }
+
+    /// Answers a load that the failed cable at `port` has lost or cannot carry. Without an answer, the load would keep a tag of its requester,
+    /// which loads over other cables need.
+    fn answer_lost_load(
+        &mut self,
+        port: Port,
+        load: &Header,
+        stamp: Stamp,
+        fx: &mut Effects<'_, Self>,
+    ) {
+        let own = FunctionId::default();
+        let answer = Header::completion(load, own, Status::UnsupportedRequest)
+            .expect("a load is a non-posted request");
+        let packet = fx.store().make(answer, stamp, &[]);
+        let frame = cable::frame_of(packet, fx.store());
+        self.take((port.index(), true), frame, fx);
     }
 
     /// Checks whether the crossbars can send more, after a cable has sent a packet.
@@ -254,13 +277,18 @@ impl Controller {
     fn take_from_cable(&mut self, port: Port, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         while let Some(frame) = self.cable(port).next_arrived(now, fx.store()) {
-            self.take(port.index(), frame, fx);
+            self.take((port.index(), false), frame, fx);
         }
     }
 
     /// Handles a packet. Messages and answers to loads are routed by their target, loads and stores by their address. A packet from a cable
-    /// occupies the receive buffer of the cable until it passes the crossbar.
-    fn take(&mut self, input: usize, frame: BusFrame, fx: &mut Effects<'_, Self>) {
+    /// occupies the receive buffer of the cable until it passes the crossbar; a packet that the controller makes itself (`is_own`) does not.
+    fn take(
+        &mut self,
+        (input, is_own): (usize, bool),
+        frame: BusFrame,
+        fx: &mut Effects<'_, Self>,
+    ) {
         let content = &fx.store()[frame.packet];
         let (header, charge) = (content.header(), content.charge());
         let (there, is_get) = match &header.kind {
@@ -291,6 +319,7 @@ impl Controller {
             channel,
             ready: fx.now() + self.latency,
             charge,
+            is_own,
         };
         if let Some(output) = self.crossbars[plane as usize].take(input, queue, entry) {
             self.serve(plane, output, fx);
@@ -303,8 +332,11 @@ impl Controller {
         let cable = output
             .checked_sub(self.own)
             .map(|cable| &self.cables[cable]);
-        let takes = |entry: &Entry| cable.is_none_or(|end| end.takes(plane, entry, fx.now()));
-        match crossbar.next(output, fx.now(), takes) {
+        let now = fx.now();
+        let takes = |entry: &Entry| {
+            cable.is_none_or(|end| end.answers_itself(entry, now) || end.takes(plane, entry, now))
+        };
+        match crossbar.next(output, now, takes) {
             Next::Pass(queue) => self.pass(plane, queue, fx),
             Next::At(time) => self.wake(plane, output, time, fx),
             Next::Nothing => {}
@@ -329,10 +361,19 @@ impl Controller {
             fx.send(Port(entry.output as u16), Frame::Bus(frame), Span::ZERO);
         } else {
             let port = Port(entry.output as u16);
-            let sent = self.cable(port).send(port, plane, &entry, fx);
-            self.settle(port, sent, fx);
+            if self.cable(port).answers_itself(&entry, now) {
+                let content = &fx.store()[entry.frame.packet];
+                let (load, stamp) = (*content.header(), content.stamp);
+                fx.store().release(entry.frame.packet);
+                self.answer_lost_load(port, &load, stamp, fx);
+            } else {
+                let sent = self.cable(port).send(port, plane, &entry, fx);
+                self.settle(port, sent, fx);
+            }
         }
-        if input >= self.own {
+        if entry.is_own {
+            // The packet has occupied no buffer.
+        } else if input >= self.own {
             let port = Port(input as u16);
             let link = &mut self.cable(port).link;
             link.free_later(entry.charge, free_at, &mut At::new(fx, port));

@@ -68,14 +68,14 @@ fn command(
     let device = &to.plan.nodes[access.by];
     let commanded = Commanded {
         sequence,
-        registers: device.bars[2].map_or(0, |bar| bar.base),
+        registers: device.driven_bar(2),
         interrupt: to.interrupt(access.by, 0),
         has_card_memory,
         completion,
         after: to.ready.get(&access.by).copied(),
         what,
     };
-    let (host, start) = (device.root, commanded.what.start);
+    let (host, start) = (device.driver.host, commanded.what.start);
     to.spawn(host, start, |system, costs| {
         commanded::run(system, costs, commanded)
     });

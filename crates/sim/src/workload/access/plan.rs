@@ -166,7 +166,7 @@ impl Planner<'_> {
                 "{name} makes no accesses; write a host, or a device with model = \"accelerator\" or \"block-dma\""
             ));
         }
-        if self.nodes[by].root != buffer.host {
+        if self.nodes[by].driver.host != buffer.host {
             return Err(format!(
                 "the memory of {}, where {} is, is not in its address space; write {}, or an accelerator or block-dma below it",
                 host.name, buffer.name, host.name

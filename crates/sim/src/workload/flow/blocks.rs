@@ -37,7 +37,7 @@ impl BlocksPlan {
         let transfer = BlockTransfer {
             flow: own.first(),
             writes_blocks: flow.direction == Direction::Read,
-            registers: drive.bars[0].map_or(0, |bar| bar.base),
+            registers: drive.driven_bar(0),
             interrupt: to.interrupt(flow.from, 0),
             area: self.area,
             address: flow.address,
@@ -51,7 +51,7 @@ impl BlocksPlan {
             ],
         };
         let start = flow.start() + to.up;
-        to.spawn_call(drive.root, own, start, transfer, driver::call);
+        to.spawn_call(drive.driver.host, own, start, transfer, driver::call);
     }
 
     /// Before the run, fills the blocks that `flow` reads from the drive.
@@ -185,7 +185,7 @@ impl Planner<'_> {
         from: usize,
         drive: &NvmeParameters,
     ) -> Result<Area, ScenarioError> {
-        let host = self.nodes[from].root;
+        let host = self.nodes[from].driver.host;
         let area = Area {
             address: 0,
             entries: drive.queue_entries,

@@ -53,8 +53,7 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
             disguise: flow.disguise.map(Box::new),
             spread: None,
         };
-        let function = flow.function.filter(|(node, _)| *node == flow.from);
-        to.models[flow.from].add_flow(function.map_or(0, |(_, number)| number), part);
+        to.models[flow.from].add_flow(flow.functions[0], part);
     }
 }
 
@@ -75,10 +74,11 @@ pub(super) fn spawn_call(
 ) {
     let plan = to.plan;
     let engine = &plan.nodes[flow.from];
-    let costs = plan.nodes[engine.root].kind.costs();
-    let costs = costs.expect("a host is at the root of every tree");
+    let host = engine.driver.host;
+    let costs = plan.nodes[host].kind.costs();
+    let costs = costs.expect("every driver runs on a host");
     let together = |other: &&FlowPlan| {
-        let same_host = plan.nodes[other.from].root == engine.root;
+        let same_host = plan.nodes[other.from].driver.host == host;
         same_host && other.transfer().is_some() && other.start() == flow.start()
     };
     let earlier = to.workloads[..own.number as usize].iter();
@@ -88,17 +88,17 @@ pub(super) fn spawn_call(
     let job = Transfer {
         flow: own.first(),
         unit: transfer.unit,
-        registers: engine.bars[2].map_or(0, |bar| bar.base),
+        registers: engine.driven_bar(2),
         interrupt,
         address: flow.address,
         len: flow.window,
         payload: transfer.payload,
         list: transfer.list,
         class: sets_class(flow, transfer, to.workloads).then_some(flow.mark().traffic_class),
-        reply: flow.to.zip(flow.reply).map(|(reflector, to)| {
-            let registers = plan.nodes[reflector].bars[2].map_or(0, |bar| bar.base);
-            (registers + REPLY, to)
-        }),
+        reply: flow
+            .to
+            .zip(flow.reply)
+            .map(|(reflector, to)| (plan.nodes[reflector].driven_bar(2) + REPLY, to)),
         is_circuit: engine.is_circuit(),
         pattern: engine
             .makes_data_as_circuit()
@@ -115,7 +115,7 @@ pub(super) fn spawn_call(
         ],
     };
     let start = flow.start() + to.up + costs.thread_wake * order as u64;
-    to.spawn_call(engine.root, own, start, job, driver::call);
+    to.spawn_call(host, own, start, job, driver::call);
 }
 
 /// Whether the driver writes the traffic class into the unit that moves a flow: this is necessary if any flow of the unit has another class than the
@@ -137,10 +137,7 @@ pub(super) fn fill(flow: &FlowPlan, plan: &FabricPlan, models: &mut [Model]) {
     if flow.offset < plan.nodes[to].bar_registers() {
         return;
     }
-    let own = match flow.function {
-        Some((node, number)) if node == to => number.checked_sub(1),
-        _ => None,
-    };
+    let own = flow.functions[1].checked_sub(1);
     let behind = own.and_then(|number| models[to].virtual_memory_mut(number.into()));
     if let Some((memory, base)) = behind {
         return memory.fill(pattern, flow.window, base + flow.offset);

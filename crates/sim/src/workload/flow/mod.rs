@@ -70,8 +70,8 @@ pub struct FlowPlan {
     pub to: Option<usize>,
     /// The address of the first byte.
     pub address: u64,
-    /// Node and function at one end of the flow, if a function is written.
-    pub function: Option<(usize, u8)>,
+    /// The function that makes the requests, and the function of the target that answers them; 0 for a physical function and for a host.
+    pub functions: [u8; 2],
     /// Wrong header fields of the requests, for a flow of a faulty or malicious device.
     pub disguise: Option<Disguise>,
     /// Offset of the first byte in the addresses of the target.
@@ -256,7 +256,7 @@ impl Kind for FlowPlan {
             Mover::Engine(_) | Mover::Drive(_) => {}
         }
         let ends = [Some(self.from), self.to].into_iter().flatten();
-        ends.flat_map(|node| [node, plan.nodes[node].root])
+        ends.flat_map(|node| [node, plan.nodes[node].driver.host])
             .collect()
     }
 

@@ -126,7 +126,7 @@ impl Planner<'_> {
             Use { place, content }
         };
         let mut uses: Vec<Use> = self.targeted(flow).into_iter().map(of_pattern).collect();
-        let root = self.nodes[flow.from].root;
+        let root = self.nodes[flow.from].driver.host;
         let reply = flow.reply.map(|address| (address, flow.write_size));
         let list = flow.transfer().and_then(|transfer| transfer.list);
         let list = list.map(|list| (list, DESCRIPTOR * pages(flow.address, flow.window)));
@@ -156,10 +156,9 @@ impl Planner<'_> {
                 None => self.reached(self.nodes[flow.from].root, flow.address..end),
             };
         };
-        let own = flow.function.filter(|(place, _)| *place == node);
         vec![Stored {
             node,
-            function: own.map_or(0, |(_, number)| number),
+            function: flow.functions[1],
             bytes: flow.offset..flow.offset + flow.window,
         }]
     }

@@ -36,7 +36,7 @@ impl Planner<'_> {
         let window = self.window(flow, (amount, request), places, room)?;
         let from = self.names[flow.from.value.as_str()];
         if let (None, Some(to), Some(_)) = (written, to, self.nodes[from].engine())
-            && to == self.nodes[from].root
+            && to == self.nodes[from].driver.host
             && self.claims.taken(to) + window > region.size
         {
             let (window, name) = (show(window), &self.nodes[to].name);

@@ -82,8 +82,8 @@ impl Planner<'_> {
         }
         self.check_source(flow, from)?;
         self.check_driven(flow, &self.nodes[from])?;
-        let function = self.function(flow, from)?;
-        let (to, region) = self.target(flow, from, function)?;
+        let functions = self.functions(flow, from)?;
+        let (to, region) = self.target(flow, from, functions)?;
         self.check_reads(flow, to)?;
         let socket = self.socket(flow, from, to)?;
         let region = socket.as_ref().map_or(region, |socket| socket.of(region));
@@ -110,7 +110,7 @@ impl Planner<'_> {
             from,
             to,
             address: region.base + offset,
-            function,
+            functions,
             disguise: self.disguise(flow, from)?,
             offset: socket.map_or(0, |socket| socket.begin) + offset,
             window,
@@ -214,7 +214,7 @@ impl Planner<'_> {
         &mut self,
         flow: &Flow,
         from: usize,
-        function: Option<(usize, u8)>,
+        functions: [u8; 2],
     ) -> Result<(Option<usize>, Region), ScenarioError> {
         let round_trip = flow.parameters.direction == Direction::RoundTrip;
         let name = match &flow.to.value {
@@ -248,8 +248,11 @@ impl Planner<'_> {
                 format!("{name} is also where it comes from; write another host or device");
             return Err(self.error(flow, "to", &message));
         }
-        let region = self.region_of(to, function);
-        if let Some(region) = self.shared(flow, (from, to), function, region)? {
+        let region = match functions[1] {
+            0 => target.region(),
+            function => target.registers(function),
+        };
+        if let Some(region) = self.shared(flow, (from, to), functions, region)? {
             if round_trip && !reflects(source, target) {
                 return Err(self.error(flow, "to", &no_round_trip(&self.nodes[from])));
             }
@@ -272,12 +275,13 @@ impl Planner<'_> {
         )
     }
 
-    /// The function that a flow writes as `function`, with its device: the requester if it is a device, otherwise the target.
-    fn function(&self, flow: &Flow, from: usize) -> Result<Option<(usize, u8)>, ScenarioError> {
-        let Some(number) = flow.parameters.function else {
-            return Ok(None);
-        };
+    /// The functions of both ends. A flow names a function of the device where it begins, or else where it ends. If both ends are below I/O
+    /// ports, the other end is the first function of the same owner.
+    fn functions(&self, flow: &Flow, from: usize) -> Result<[u8; 2], ScenarioError> {
         let to = self.named_target(flow);
+        let Some(number) = flow.parameters.function else {
+            return Ok([0, to.map_or(0, |to| self.function_beside((from, 0), to))]);
+        };
         let is_device = |node: &usize| matches!(self.nodes[*node].kind, NodeKind::Device(..));
         let Some(node) = [Some(from), to].into_iter().flatten().find(is_device) else {
             let message = "there is no device at either end; leave it out";
@@ -299,7 +303,12 @@ impl Planner<'_> {
             );
             return Err(self.error(flow, "function", &message));
         }
-        Ok(Some((node, number as u8)))
+        let number = number as u8;
+        Ok(match to {
+            Some(to) if node == from => [number, self.function_beside((from, number), to)],
+            _ if node == from => [number, 0],
+            _ => [0, number],
+        })
     }
 
     /// The wrong header fields that the scenario requests for the flow, such as another requester ID; `None` if it requests none.
@@ -334,14 +343,6 @@ impl Planner<'_> {
             return Err(self.error(flow, key, &message));
         }
         Ok(Some(disguise))
-    }
-
-    /// The addresses of `to`, or the addresses of the named function if `to` has it.
-    fn region_of(&self, to: usize, function: Option<(usize, u8)>) -> Option<Region> {
-        match function {
-            Some((node, number)) if node == to => self.nodes[to].registers(number),
-            _ => self.nodes[to].region(),
-        }
     }
 
     fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {

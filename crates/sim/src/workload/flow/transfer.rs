@@ -61,7 +61,7 @@ impl Planner<'_> {
         let Some(engine) = from.engine() else {
             return Ok(None);
         };
-        let to_host = plan.to == Some(from.root);
+        let to_host = plan.to == Some(from.driver.host);
         let unit = match plan.direction {
             Direction::Read => Unit::Read,
             _ if to_host => Unit::Write,
@@ -245,7 +245,7 @@ impl Planner<'_> {
             }
             return Ok(None);
         }
-        let host = from.root;
+        let host = from.driver.host;
         let room = self.nodes[host].region().and_then(|memory| {
             let offset = self.claims.keep_list(host, memory, count * DESCRIPTOR)?;
             Some(memory.base + offset)

@@ -253,15 +253,16 @@ fn caches_can_be_built() {
 }
 
 #[test]
-fn an_engine_for_blocks_needs_software_above_it() {
-    let nic = "[devices.nic]\nmodel = \"nic\"\nupstream = \"h0\"\n";
-    let port = format!("[controllers.c]\n[io_ports.p]\nowners = [\"h0\"]\n{nic}[devices.dma]");
+fn an_engine_for_blocks_below_an_io_port_uses_memory_of_its_owner() {
+    let nic = "[devices.nic]\nmodel = \"nic\"\nupstream = \"h1\"\n";
+    let port = format!("[controllers.c]\n[io_ports.p]\nowners = [\"h1\"]\n{nic}[devices.dma]");
     let text = SHARED
         .replace("[devices.dma]", &port)
         .replace("upstream = \"s\"", "upstream = \"p\"");
-    assert_eq!(
-        refusal(&text),
-        "bad.toml:18: dma needs a driver on the host above it, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it"
+    let said = refusal(&(text + "[[accesses]]\nby = \"dma\"\nbuffer = \"b\"\n"));
+    assert!(
+        said.ends_with("the memory of h0, where b is, is not in its address space; write h0, or an accelerator or block-dma below it"),
+        "{said}"
     );
 }
 

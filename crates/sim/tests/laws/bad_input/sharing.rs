@@ -105,7 +105,10 @@ fn an_owner_is_within_reach() {
 #[test]
 fn an_endpoint_needs_no_host_above_it() {
     for (model, why) in [
-        ("sg-dma", "needs a driver on the host above it"),
+        (
+            "fpga-card",
+            "is found by real programs in the tree of their host",
+        ),
         ("nic", "joins hosts itself"),
         ("router", "joins hosts itself"),
     ] {
@@ -115,7 +118,7 @@ fn an_endpoint_needs_no_host_above_it() {
         assert_eq!(
             refusal(&text),
             format!(
-                "bad.toml:15: e {why}, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it"
+                "bad.toml:15: e {why}, and an I/O port has no host; write a device with another model below it, such as model = \"dma\", \"sg-dma\" or \"nvme\""
             )
         );
     }
@@ -125,7 +128,7 @@ fn an_endpoint_needs_no_host_above_it() {
         .replace("upstream = \"p\"\nvirt", "upstream = \"s\"\nvirt");
     assert_eq!(
         refusal(&below),
-        "bad.toml:14: s is not an endpoint, and an I/O port has no host; write a device with model = \"dma\" or \"reflector\" below it"
+        "bad.toml:14: s is not an endpoint, and an I/O port has no host; write a device with another model below it, such as model = \"dma\", \"sg-dma\" or \"nvme\""
     );
     assert_eq!(
         flow("from = \"e\"\nto = \"h0\"\ndirection = \"round-trip\""),
@@ -150,6 +153,16 @@ fn a_function_moves_data_with_its_owner_alone() {
     assert_eq!(
         flow("from = \"h0\"\nto = \"h1\"\nfunction = 1"),
         "bad.toml:21: flow \"flow-1\", function: there is no device at either end; leave it out"
+    );
+    let other = HOSTS.replace("ports = 3", "ports = 4")
+        + "[io_ports.q]\nowners = [\"h1\"]\n[devices.f]\nmodel = \"reflector\"\nupstream = \"q\"\n[[flows]]\nsize = \"4 KiB\"\nfrom = \"e\"\nto = \"f\"\n";
+    assert_eq!(
+        refusal(&other),
+        "bad.toml:25: flow \"flow-1\", to: function 0 of e belongs to h0, and no function of f does; write another function, or other owners of q"
+    );
+    assert_eq!(
+        refusal(&(other + "function = 1\ndirection = \"round-trip\"")),
+        "bad.toml:27: flow \"flow-1\", direction: between endpoints below I/O ports there are only writes and reads; write direction = \"write\", \"read\" or \"both\""
     );
     assert_eq!(
         flow("from = \"p\"\nto = \"h1\""),

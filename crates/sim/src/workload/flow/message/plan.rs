@@ -89,7 +89,7 @@ impl Planner<'_> {
             from,
             to: Some(to),
             address: target,
-            function: None,
+            functions: [0; 2],
             disguise: self.disguise(flow, from)?,
             offset: 0,
             window,
