@@ -25,6 +25,10 @@ INTERFACE = read("interface.toml")
 ROWS = [(name, arguments) for name, rows in CODES.items() for arguments in rows]
 
 
+# One process compiles and runs the program of all rows.
+pytestmark = pytest.mark.xdist_group("codes")
+
+
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], int]:
     """What each call of the table returned, in one run of a program."""
