@@ -25,8 +25,8 @@ pub struct Declaration {
     pub source: &'static str,
     /// The limit on flows that another value of the parameter lifts, if there is one.
     pub lifts: Option<Lift>,
-    /// The smallest and the largest value in real machines, as a scenario would write them, if no document states the default and such
-    /// values are known. For a choice, all other values.
+    /// The smallest and the largest value in real machines, as a scenario would write them, if no document states the default and
+    /// these values are known. For a choice, all other values.
     pub range: &'static [&'static str],
 }
 

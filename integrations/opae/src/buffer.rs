@@ -133,7 +133,7 @@ impl State {
     }
 }
 
-/// Whether a part of a range of the program's memory is executable. Such memory cannot be guarded: the fetch of an instruction would fault, and
+/// Whether a part of a range of the program's memory is executable. Executable memory cannot be guarded: the fetch of an instruction would fault, and
 /// the fault handler may be in this memory. Under Valgrind all memory is executable, but no instruction is fetched from it directly.
 fn holds_code(range: Range<usize>) -> bool {
     if valgrind::is_there() {

@@ -33,13 +33,14 @@ class Links(TypedDict, total=False):
     clocking (SRIS): SKP ordered sets come ten times as often, and Slot Clock Configuration
     is clear. (default false)"""
     spread_spectrum: Flag
-    """Whether spread spectrum clocking modulates the reference clocks: the frequency goes down
-    by 0.5 % and up again, some 31,500 times a second. The link has the mean rate, a quarter
+    """Whether spread spectrum clocking modulates the reference clocks: the frequency falls by
+    0.5 % and rises again, some 31,500 times a second. The link has the mean rate, a quarter
     of a percent below the nominal one. (default true)"""
     fails_at: Quantity
     """Time from the start of the run until the link fails, if ever; a failed link delivers
-    nothing and does not come up again. A switch below it is reset, and the links below that
-    fail as well. A device below it is not reset: what it sends is lost. (ns; default none)"""
+    nothing and does not come up again. A switch below the failed link is reset, and the
+    links below this switch fail as well. A device below the failed link is not reset, and
+    all that it sends is lost. (ns; default none)"""
     tc_vc_map: Text
     """Virtual channel of each traffic class, on both ends, such as 'TC0-5: VC0, TC6-7: VC1';
     'TC7: none' for a class that the link does not carry, whose packets are malformed. None
@@ -175,9 +176,9 @@ class Port(Repeated, total=False):
     """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
     the choice of enumeration. (B; default none)"""
     max_payload_mismatch: Flag
-    """Whether the max payload size of this node may differ on purpose from that at the other
-    end of a link. The end with the smaller one refuses larger packets as malformed, so that
-    without this it is an error of the scenario. (default false)"""
+    """Whether the max payload size of this node may intentionally differ from the size at the
+    other end of a link. The end with the smaller size treats larger packets as malformed,
+    so a difference is an error of the scenario if this is false. (default false)"""
     memory_enable: Flag
     """Memory Space Enable in the Command register, set after enumeration; without it, requests
     to the function's addresses, or to addresses below a port, are unsupported requests.
@@ -187,11 +188,11 @@ class Port(Repeated, total=False):
     choice of enumeration. A device with more than 256 tags has the bit. (default none)"""
     relaxed_ordering_enable: Flag
     """Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests
-    have no such attribute. A host's CPU sends by its root ports, whose registers count.
-    (default true)"""
+    do not have this attribute. For a host, it is set in its root ports, and their registers
+    apply to the requests of its CPU. (default true)"""
     no_snoop_enable: Flag
-    """Enable No Snoop in Device Control, set after enumeration; without it, requests have no
-    such attribute. (default true)"""
+    """Enable No Snoop in Device Control, set after enumeration; without it, requests do not
+    have this attribute. (default true)"""
     id_ordering_enable: Flag
     """IDO Request Enable in Device Control 2, set after enumeration; without it, requests have
     no attribute of ID-based ordering. (default false)"""
@@ -215,11 +216,12 @@ class Port(Repeated, total=False):
     arbitration after reset, which uses the weights of links. (default none)"""
     port_arbitration_table: Text
     """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
-    downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
-    switch or host itself have one phase more. (default none)"""
+    downstream ports in order; 0, 1 and so on for the root ports of a host. Packets that the
+    switch or host makes itself have one additional phase besides the table. (default none)"""
     port_arbitration_above: Text
-    """Arbitration at the port of the switch or host above that the node is below, in place of
-    the port_arbitration there; none for that of the switch or host. (default none)"""
+    """Port arbitration at the port directly above this node, instead of the port_arbitration
+    of the switch or host above. None: the port uses the port_arbitration of the switch or
+    host. (default none)"""
     port_arbitration_table_above: Text
     """The port of each phase of port_arbitration_above, numbered as in port_arbitration_table.
     (default none)"""
@@ -229,14 +231,15 @@ class Port(Repeated, total=False):
     Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation, or
     goes to the root if the port also redirects. (default false)"""
     slot: Literal["none", "hot-plug", "surprise"] | None
-    """The slot of the port above that the node is in: 'none' for hot plug, 'hot-plug' with an
-    attention button and a power controller, or 'surprise' if the node may also go without
-    notice, so that Surprise Down is no error. (default none)"""
+    """The kind of slot that the node is in, below the port above: 'none' for no hot plug;
+    'hot-plug' for a slot with an attention button and a power controller; or 'surprise' if
+    the node may also be removed without notice, so that Surprise Down is no error. (default
+    none)"""
     vendor_id: Text
-    """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
+    """Vendor ID of every function, such as '0x10ee'; if none is written, the ID of a common
     product. (default none)"""
     device_id: Text
-    """Device ID of every function; if none is written, that of a common product. (default
+    """Device ID of every function; if none is written, the ID of a common product. (default
     none)"""
     class_code: Text
     """Class code of a device: base class, subclass and programming interface, such as
@@ -398,11 +401,12 @@ class Host(Node, total=False):
     """Time from the arrival of an interrupt until the waiting thread is ready to run. The
     thread uses no core while it waits. (ns; default 3 us)"""
     interrupt_masking: Flag
-    """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
-    served the device. Interrupts meanwhile come as one. (default false)"""
+    """Whether a driver masks the MSI-X vector of an interrupt from the interrupt handler until
+    the driver has served the device. All interrupts in this time are signalled as one.
+    (default false)"""
     interrupt_timeout: Quantity
-    """Time after which a driver that masks the vector of its interrupt looks at its device
-    without one: an interrupt may have come before the data for which it was sent. (ns;
+    """Time without an interrupt after which a driver that masks its interrupt vector checks
+    its device: the last interrupt may have arrived before the data that it signals. (ns;
     default 30 s)"""
     error_reporting: Flag
     """Whether firmware enables error messages of all functions of the host, and its operating
@@ -411,30 +415,30 @@ class Host(Node, total=False):
     containment: Literal["none", "fatal", "non-fatal"] | None
     """The errors for which firmware enables Downstream Port Containment of all ports below the
     host that have it: 'none', 'fatal', or 'non-fatal' for both severities. The operating
-    system then releases a port that has contained an error, and sets up again what is below
-    it. (default none)"""
+    system then releases a port that has contained an error, and sets up again the devices
+    below the port. (default none)"""
     hot_plug: Flag
     """Whether firmware enables the hot-plug interrupt of slots below the host, and its
-    operating system sets up what is put in, and turns the power of a slot off or on when
+    operating system sets up inserted cards, and turns the power of a slot off or on when
     its attention button is pressed. (default false)"""
     driver_recovery: Flag
-    """Whether the services for errors, containment and slots tell the drivers of sg-dma, nvme,
-    block-dma and accelerator what happens to their devices, so that they begin again; the
-    service for errors then resets the link above a function that reports a fatal error.
-    (default false)"""
+    """Whether the services for errors, containment and slots notify the drivers of sg-dma,
+    nvme, block-dma and accelerator of errors and resets of their devices, so that the
+    drivers begin again. The service for errors then also resets the link above a function
+    that reports a fatal error. (default false)"""
     bandwidth_notification: Flag
     """Whether firmware enables the interrupt of all ports below the host for the bandwidth of
     their links (Link Bandwidth Management Interrupt Enable), and its operating system reads
     and clears Link Bandwidth Management Status. (default false)"""
     attention_wait: Quantity
-    """Time from the attention button of a slot until software turns its power off; the button
-    cancels that once more. (ns; default 5 s)"""
+    """Time from a press of a slot's attention button until software turns the slot's power
+    off. A second press in this time cancels the removal. (ns; default 5 s)"""
     link_up_wait: Quantity
     """Time from when the link below a port is up again until software makes the first
-    configuration request to what is below. (ns; default 100 ms)"""
+    configuration request to the functions below the port. (ns; default 100 ms)"""
     ecrc: Flag
     """Whether software enables the end-to-end CRC in all functions of the host that have it:
-    they add a TLP digest of 4 bytes to each packet that they send, and check that of
+    they add a TLP digest of 4 bytes to each packet that they send, and check the digest of
     packets that they receive. (default false)"""
     aspm_l0s: Flag
     """Whether firmware enables ASPM L0s at the links below the host whose two ports support it
@@ -769,9 +773,10 @@ class IoPort(Port, total=False):
     """Cycles of a request or an answer from PCI Express to the crossbar, and from the crossbar
     to PCI Express. (default 7)"""
     loads: Count
-    """Most outstanding loads from the endpoint to hosts. (default 32)"""
+    """Most outstanding loads from the endpoint to hosts and to other endpoints. (default 32)"""
     tags: Count
-    """Most outstanding loads from hosts to the endpoint. (default 32)"""
+    """Most outstanding loads to the endpoint, from hosts and from other endpoints, for each
+    function. (default 32)"""
     completion_timeout: Quantity
     """Completion timeout of these loads. Device Control 2 has the range of times that contains
     it. Software can select another range: the timeout is then the time of that range that
@@ -891,9 +896,9 @@ class Profile(Repeated, total=False):
     """Max payload size in Device Control, set after enumeration as `setpci` would; none keeps
     the choice of enumeration. (B; default none)"""
     max_payload_mismatch: Flag
-    """Whether the max payload size of this node may differ on purpose from that at the other
-    end of a link. The end with the smaller one refuses larger packets as malformed, so that
-    without this it is an error of the scenario. (default false)"""
+    """Whether the max payload size of this node may intentionally differ from the size at the
+    other end of a link. The end with the smaller size treats larger packets as malformed,
+    so a difference is an error of the scenario if this is false. (default false)"""
     memory_enable: Flag
     """Memory Space Enable in the Command register, set after enumeration; without it, requests
     to the function's addresses, or to addresses below a port, are unsupported requests.
@@ -903,11 +908,11 @@ class Profile(Repeated, total=False):
     choice of enumeration. A device with more than 256 tags has the bit. (default none)"""
     relaxed_ordering_enable: Flag
     """Enable Relaxed Ordering in Device Control, set after enumeration; without it, requests
-    have no such attribute. A host's CPU sends by its root ports, whose registers count.
-    (default true)"""
+    do not have this attribute. For a host, it is set in its root ports, and their registers
+    apply to the requests of its CPU. (default true)"""
     no_snoop_enable: Flag
-    """Enable No Snoop in Device Control, set after enumeration; without it, requests have no
-    such attribute. (default true)"""
+    """Enable No Snoop in Device Control, set after enumeration; without it, requests do not
+    have this attribute. (default true)"""
     id_ordering_enable: Flag
     """IDO Request Enable in Device Control 2, set after enumeration; without it, requests have
     no attribute of ID-based ordering. (default false)"""
@@ -931,11 +936,12 @@ class Profile(Repeated, total=False):
     arbitration after reset, which uses the weights of links. (default none)"""
     port_arbitration_table: Text
     """The port of each phase: 0 for the upstream port of a switch, and 1, 2 and so on for its
-    downstream ports in order; 0, 1 and so on for the root ports of a host. Packets of the
-    switch or host itself have one phase more. (default none)"""
+    downstream ports in order; 0, 1 and so on for the root ports of a host. Packets that the
+    switch or host makes itself have one additional phase besides the table. (default none)"""
     port_arbitration_above: Text
-    """Arbitration at the port of the switch or host above that the node is below, in place of
-    the port_arbitration there; none for that of the switch or host. (default none)"""
+    """Port arbitration at the port directly above this node, instead of the port_arbitration
+    of the switch or host above. None: the port uses the port_arbitration of the switch or
+    host. (default none)"""
     port_arbitration_table_above: Text
     """The port of each phase of port_arbitration_above, numbered as in port_arbitration_table.
     (default none)"""
@@ -945,14 +951,15 @@ class Profile(Repeated, total=False):
     Vectors, with P2P Egress Control in ACS Control. Such a request is an ACS Violation, or
     goes to the root if the port also redirects. (default false)"""
     slot: Literal["none", "hot-plug", "surprise"] | None
-    """The slot of the port above that the node is in: 'none' for hot plug, 'hot-plug' with an
-    attention button and a power controller, or 'surprise' if the node may also go without
-    notice, so that Surprise Down is no error. (default none)"""
+    """The kind of slot that the node is in, below the port above: 'none' for no hot plug;
+    'hot-plug' for a slot with an attention button and a power controller; or 'surprise' if
+    the node may also be removed without notice, so that Surprise Down is no error. (default
+    none)"""
     vendor_id: Text
-    """Vendor ID of every function, such as '0x10ee'; if none is written, that of a common
+    """Vendor ID of every function, such as '0x10ee'; if none is written, the ID of a common
     product. (default none)"""
     device_id: Text
-    """Device ID of every function; if none is written, that of a common product. (default
+    """Device ID of every function; if none is written, the ID of a common product. (default
     none)"""
     class_code: Text
     """Class code of a device: base class, subclass and programming interface, such as
@@ -1107,11 +1114,12 @@ class Profile(Repeated, total=False):
     """Time from the arrival of an interrupt until the waiting thread is ready to run. The
     thread uses no core while it waits. (ns; default 3 us)"""
     interrupt_masking: Flag
-    """Whether a driver masks the MSI-X vector of an interrupt from its handler until it has
-    served the device. Interrupts meanwhile come as one. (default false)"""
+    """Whether a driver masks the MSI-X vector of an interrupt from the interrupt handler until
+    the driver has served the device. All interrupts in this time are signalled as one.
+    (default false)"""
     interrupt_timeout: Quantity
-    """Time after which a driver that masks the vector of its interrupt looks at its device
-    without one: an interrupt may have come before the data for which it was sent. (ns;
+    """Time without an interrupt after which a driver that masks its interrupt vector checks
+    its device: the last interrupt may have arrived before the data that it signals. (ns;
     default 30 s)"""
     error_reporting: Flag
     """Whether firmware enables error messages of all functions of the host, and its operating
@@ -1120,30 +1128,30 @@ class Profile(Repeated, total=False):
     containment: Literal["none", "fatal", "non-fatal"] | None
     """The errors for which firmware enables Downstream Port Containment of all ports below the
     host that have it: 'none', 'fatal', or 'non-fatal' for both severities. The operating
-    system then releases a port that has contained an error, and sets up again what is below
-    it. (default none)"""
+    system then releases a port that has contained an error, and sets up again the devices
+    below the port. (default none)"""
     hot_plug: Flag
     """Whether firmware enables the hot-plug interrupt of slots below the host, and its
-    operating system sets up what is put in, and turns the power of a slot off or on when
+    operating system sets up inserted cards, and turns the power of a slot off or on when
     its attention button is pressed. (default false)"""
     driver_recovery: Flag
-    """Whether the services for errors, containment and slots tell the drivers of sg-dma, nvme,
-    block-dma and accelerator what happens to their devices, so that they begin again; the
-    service for errors then resets the link above a function that reports a fatal error.
-    (default false)"""
+    """Whether the services for errors, containment and slots notify the drivers of sg-dma,
+    nvme, block-dma and accelerator of errors and resets of their devices, so that the
+    drivers begin again. The service for errors then also resets the link above a function
+    that reports a fatal error. (default false)"""
     bandwidth_notification: Flag
     """Whether firmware enables the interrupt of all ports below the host for the bandwidth of
     their links (Link Bandwidth Management Interrupt Enable), and its operating system reads
     and clears Link Bandwidth Management Status. (default false)"""
     attention_wait: Quantity
-    """Time from the attention button of a slot until software turns its power off; the button
-    cancels that once more. (ns; default 5 s)"""
+    """Time from a press of a slot's attention button until software turns the slot's power
+    off. A second press in this time cancels the removal. (ns; default 5 s)"""
     link_up_wait: Quantity
     """Time from when the link below a port is up again until software makes the first
-    configuration request to what is below. (ns; default 100 ms)"""
+    configuration request to the functions below the port. (ns; default 100 ms)"""
     ecrc: Flag
     """Whether software enables the end-to-end CRC in all functions of the host that have it:
-    they add a TLP digest of 4 bytes to each packet that they send, and check that of
+    they add a TLP digest of 4 bytes to each packet that they send, and check the digest of
     packets that they receive. (default false)"""
     aspm_l0s: Flag
     """Whether firmware enables ASPM L0s at the links below the host whose two ports support it
@@ -1551,13 +1559,14 @@ class Cable(Repeated, total=False):
     clocking (SRIS): SKP ordered sets come ten times as often, and Slot Clock Configuration
     is clear. (default false)"""
     spread_spectrum: Flag
-    """Whether spread spectrum clocking modulates the reference clocks: the frequency goes down
-    by 0.5 % and up again, some 31,500 times a second. The link has the mean rate, a quarter
+    """Whether spread spectrum clocking modulates the reference clocks: the frequency falls by
+    0.5 % and rises again, some 31,500 times a second. The link has the mean rate, a quarter
     of a percent below the nominal one. (default true)"""
     fails_at: Quantity
     """Time from the start of the run until the link fails, if ever; a failed link delivers
-    nothing and does not come up again. A switch below it is reset, and the links below that
-    fail as well. A device below it is not reset: what it sends is lost. (ns; default none)"""
+    nothing and does not come up again. A switch below the failed link is reset, and the
+    links below this switch fail as well. A device below the failed link is not reset, and
+    all that it sends is lost. (ns; default none)"""
     tc_vc_map: Text
     """Virtual channel of each traffic class, on both ends, such as 'TC0-5: VC0, TC6-7: VC1';
     'TC7: none' for a class that the link does not carry, whose packets are malformed. None
@@ -1571,9 +1580,9 @@ class Network(Repeated, total=False):
     """Keys of networks, fibres."""
 
     routing: Literal["dimension-order", "adaptive"] | None
-    """'dimension-order', or 'adaptive': any minimal path with room, or dimension order on
-    channels of its own where none has room. Adaptive packets may overtake each other.
-    (default dimension-order)"""
+    """'dimension-order'; or 'adaptive': any minimal path with free buffer space, or dimension
+    order on separate channels if no minimal path has free space. Adaptive packets may
+    overtake each other. (default dimension-order)"""
     dateline: Flag
     """Whether packets change their virtual channel at the end of a ring; without this, rings
     can deadlock. (default true)"""
@@ -1641,7 +1650,7 @@ class Flow(Repeated, total=False):
     size: Size
     """Bytes to move; one of size, count and duration is given. (B; default none)"""
     count: Count
-    """Requests to make; one of size, count and duration is given. (default none)"""
+    """Number of requests to make; one of size, count and duration is given. (default none)"""
     duration: Quantity
     """Time during which new requests are made; one of size, count and duration is given. (ns;
     default none)"""
@@ -1653,42 +1662,46 @@ class Flow(Repeated, total=False):
     interval: Quantity
     """Least time between requests; 0 for as fast as possible. (ns; default 0 ns)"""
     offset: Size
-    """Offset of the first byte in the target; none for a place that no earlier flow uses,
-    while there is one. (B; default none)"""
+    """Offset of the first byte in the target; none for a place that no earlier flow uses, if
+    there is enough space. (B; default none)"""
     window: Size
-    """Bytes of the target that are used again and again; none to use each byte once, or 1 MiB
-    with a duration. Requests of a router use the place of the first one, unless this says
-    more. (B; default none)"""
+    """Bytes of the target that are used repeatedly; none to use each byte once, or 1 MiB with
+    a duration. Without a window, all requests of a router use the same place. (B; default
+    none)"""
     addresses: Literal["sequential", "random", "strided"] | None
-    """Places in the window at which requests begin: 'sequential', each where the one before
-    has ended, 'random', or 'strided', each a stride after the beginning of the one before.
-    After the end of the window requests begin at its start again. (default sequential)"""
+    """Places in the window at which requests begin: 'sequential', each where the previous one
+    ended; 'random'; or 'strided', each one stride after the beginning of the previous one.
+    After the end of the window, requests continue at its start. (default sequential)"""
     stride: Size
     """Bytes from the beginning of one strided request to the beginning of the next. (B;
     default none)"""
     alignment: Size
-    """Bytes of which the places of random requests in the window are multiples; none for the
-    size of a request, 1 B for any place. (B; default none)"""
+    """Alignment of random requests: they begin at multiples of this size in the window. None
+    for the size of a request; 1 B for any place. (B; default none)"""
     socket: Count
-    """The socket of the host whose memory is the target, to which offset and window belong;
-    none for the whole memory, from the first socket on. (default none)"""
+    """The socket of the host whose memory is the target; offset and window then refer to the
+    memory of this socket. None for the whole memory, beginning with the first socket.
+    (default none)"""
     read_after_write: Flag
-    """Whether each read of direction = 'both' follows the write of its place: it is made when
-    the write has been sent, and reads what was written. (default false)"""
+    """With direction = 'both': whether each read follows the write to the same place. The read
+    is made after the write has been sent, and returns the written data. (default false)"""
     carries: Text
-    """The flow whose bytes this one carries, which reach the engine by its FIFOs, or are in
-    its blocks; none for bytes of its own. (default none)"""
+    """An earlier flow whose data this flow carries on: data that reached the engine through
+    its FIFOs, or that was written to the blocks of the drive. None for data of its own.
+    (default none)"""
     after: Text
-    """The flow whose system call must have returned before this one's is made. (default none)"""
+    """Another flow whose system call must return before the system call of this flow is made.
+    (default none)"""
     primitive: Literal["nap-immediate", "nap-indirect", "put", "get"] | None
     """Primitive of messages of a nic: 'nap-immediate', 'nap-indirect', 'put' or 'get'; none
     for 'put' (writes) or 'get' (reads). (default none)"""
     outstanding: Count
-    """Messages of a nic that may be under way. (default none)"""
+    """Maximum number of outstanding messages of a nic. (default none)"""
     smallest: Size
-    """Least size of messages of a nic, which are drawn evenly from this size to request_size;
-    none for request_size. With it, the flow has the bytes of count messages of
-    request_size, and the latency is not measured. (B; default none)"""
+    """Smallest size of the messages of a nic. If it is given, sizes are random, evenly
+    distributed from smallest to request_size; the flow has the bytes of count messages of
+    request_size, and the latency is not measured. None: all messages have request_size. (B;
+    default none)"""
     function: Count
     """The function of a nic whose queue pair sends the messages: 0 is the physical one; none
     for any that is free. (default none)"""
@@ -1706,10 +1719,10 @@ class Flow(Repeated, total=False):
     traffic_class: Count
     """Traffic class of the requests. (default 0)"""
     pasid: Count
-    """The process whose addresses are in the requests: they have a PASID prefix with this
-    number. The requester sends it while PASID Enable in its PASID capability is set, and
-    the IOMMU of the host translates the addresses by the page table of the process.
-    (default none)"""
+    """The process whose virtual addresses the requests have: the requests have a PASID prefix
+    with this number. The requester sends the prefix while PASID Enable in its PASID
+    capability is set, and the IOMMU of the host translates the addresses with the page
+    table of the process. (default none)"""
     execute_requested: Flag
     """Whether the PASID prefix of reads requests permission to execute: Execute Requested.
     (default false)"""
@@ -1717,12 +1730,12 @@ class Flow(Repeated, total=False):
     """Whether the PASID prefix says that privileged software makes the requests: Privileged
     Mode Requested. (default false)"""
     requester_id: Text
-    """Requester ID of the requests of a dma device, such as '05:00.0', in place of that of its
-    function, as of a faulty or malicious device. Completions go to the function with that
-    ID. (default none)"""
+    """Requester ID of the requests of a dma device, such as '05:00.0', instead of the ID of
+    its function, to model a faulty or malicious device. Completions are sent to the
+    function with this ID. (default none)"""
     translated_addresses: Flag
-    """Whether the requests of a dma device say that their addresses are translated (AT), as of
-    a device that has the translations, or of a malicious one. (default false)"""
+    """Whether the requests of a dma device are marked as translated in their address type
+    (AT), to model a device with a translation cache, or a malicious one. (default false)"""
     clock: Literal["arrival", "sender", "application"] | None
     """Clock of the rate: 'arrival', 'sender' or, where a driver moves the flow, 'application'.
     (default arrival)"""
@@ -1740,7 +1753,7 @@ class Traffic(Repeated, total=False):
     """Arrival process of messages: 'poisson', 'even', or 'bernoulli', which makes a trial in
     each cycle of a fibre. (default poisson)"""
     hot_node: Count
-    """The node that a hot spot favours, by its number in the network. (default 0)"""
+    """The hot node of the pattern 'hot-spot', by its number in the network. (default 0)"""
     hot_share: Ratio
     """Share of the messages that go to the hot node in addition to its uniform share. (default
     0.2)"""
@@ -1776,15 +1789,16 @@ class Buffer(Repeated, total=False):
     """Whether the pages are present before a device with virtual addresses requests them
     (PRI). (default true)"""
     in_system_cache: Flag
-    """Whether the host's software wrote the buffer before the run: the system cache of the
-    coherent host has its lines, or as many of the last ones as it keeps. (default false)"""
+    """Whether the host's software wrote the buffer before the run, so that the system cache of
+    the coherent host has its lines at the start. If the cache is too small, it has the last
+    lines of the buffer. (default false)"""
     moves: Count
-    """Number of moves of the buffer by the host's software, elsewhere in memory and back,
-    while devices use it: they drop its translations, and wait. The first core copies it.
-    (default 0)"""
+    """Number of times that the host's software moves the buffer, to another place in memory or
+    back, while devices use it. During a move, devices drop their address translations of
+    the buffer and wait; the first core copies the data. (default 0)"""
     move_interval: Quantity
-    """Time from the end of a move, and from the beginning of the run, to the next. (ns;
-    default 50 us)"""
+    """Time from the beginning of the run to the first move, and from the end of each move to
+    the next. (ns; default 50 us)"""
     rights: Literal["read-write", "read"] | None
     """Rights of devices with virtual addresses: 'read-write' or 'read'. (default read-write)"""
 
@@ -1799,15 +1813,15 @@ class Accesses(Repeated, total=False):
     """Kind of access: 'read', 'write', 'atomic-store', 'atomic-load', 'atomic-swap' or
     'atomic-compare'. (default read)"""
     size: Size
-    """Bytes of each access: of an atomic operation 4, 8 or 16; of a block-dma only an atomic-
-    compare has 16. (B; default 64 B)"""
+    """Bytes of each access. An atomic operation has 4, 8 or 16; by a block-dma, only an
+    atomic-compare can have 16. (B; default 64 B)"""
     count: Count
     """Number of measured accesses, on each core. (default 1000)"""
     warm_up: Count
     """Number of accesses before the measured ones. (default 0)"""
     order: Literal["sequential", "random", "local"] | None
-    """Order of places: 'sequential', behind the last one, 'random', at any multiple of the
-    size in the buffer, or 'local', at the beginning. (default random)"""
+    """Order of addresses: 'sequential', each where the previous access ended; 'random', at any
+    multiple of the size in the buffer; or 'local', at the beginning. (default random)"""
     cores: Count
     """Number of cores of a host that make accesses at the same time. (default 1)"""
     first_core: Count
@@ -1817,42 +1831,44 @@ class Accesses(Repeated, total=False):
     interval: Quantity
     """Time from the end of each access to the beginning of the next. (ns; default 0 ns)"""
     turnaround: Quantity
-    """Software time around each access (call, doorbell, interrupt or poll, return): it passes
-    with the interval, and rates count it, but no latency. (ns; default 0 ns)"""
+    """Software time around each access (call, doorbell, interrupt or poll, return). It is
+    added to the interval and lowers the rate, but is no part of the latency. (ns; default 0
+    ns)"""
     driven: Literal["device", "program"] | None
-    """Starter of each access of a device: 'device', itself, or 'program': a program on the
-    host writes the device's registers by a system call, and waits for the end. Rates then
-    count the time of the program. (default device)"""
+    """What starts each access of a device: 'device', the device itself; or 'program', a
+    program on the host, which writes the device's registers in a system call and waits for
+    the end of the access. With 'program', rates include the time of the program. (default
+    device)"""
     completion: Literal["poll", "interrupt"] | None
-    """How the program learns of the end of an access: 'poll', by reads of the status register,
+    """How the program detects the end of an access: 'poll', by reads of the status register,
     or 'interrupt'. (default poll)"""
     warm_translations: Flag
-    """Whether an accelerator starts with the translations of the buffer, as far as it can keep
-    them. (default false)"""
+    """Whether an accelerator has the address translations of the buffer at the start, up to
+    the capacity of its translation cache. (default false)"""
 
 
 class Locks(Repeated, total=False):
     """Keys of locks, transactions."""
 
     buckets: Count
-    """Buckets of the lock table, a power of two, each in a line of its own; equal for all work
-    on the table. (default 64)"""
+    """Number of buckets of the lock table, a power of two; each bucket has a cache line of its
+    own. All work on the table must have the same number. (default 64)"""
     width: Count
-    """Bits of a bucket: 64 are a queue of 4, 128 of 8; equal for all work on the table.
-    (default 64)"""
+    """Bits of a bucket: 64 for a queue of 4 owners, 128 for a queue of 8. All work on the
+    table must have the same width. (default 64)"""
     count: Count
     """Number of requests or transactions, on each core. (default 1000)"""
     interval: Quantity
     """Time from the release of each lock to the next request. (ns; default 0 ns)"""
     random_intervals: Flag
-    """Whether `interval` is the mean of exponential times, such as think times of users,
-    instead of each of them. (default false)"""
+    """Whether intervals are random, with an exponential distribution whose mean is `interval`,
+    such as the think times of users. (default false)"""
     software: Quantity
-    """Software time of each before its first compare-and-swap: the hash and the call. (ns;
-    default 20 ns)"""
+    """Software time of each request or transaction before its first compare-and-swap: the hash
+    and the call. (ns; default 20 ns)"""
     poll: Quantity
-    """Time between two looks of a waiter, and from a refusal by a full queue to the next
-    request. (ns; default 100 ns)"""
+    """Time between two reads of a lock by an owner that waits for it, and time from a failed
+    request to a full queue until the next request. (ns; default 100 ns)"""
     cores: Count
     """Number of cores of a host that do the work at the same time. (default 1)"""
     first_core: Count
@@ -1860,11 +1876,11 @@ class Locks(Repeated, total=False):
     start: Quantity
     """Time of the first request or transaction. (ns; default 0 ns)"""
     warm_translations: Flag
-    """Whether an accelerator starts with the translations of the buffers, as far as it can
-    keep them. (default false)"""
+    """Whether an accelerator has the address translations of the buffers at the start, up to
+    the capacity of its translation cache. (default false)"""
     records: Count
-    """Number of record versions, of which each request draws one; 1 for the same always.
-    (default 1024)"""
+    """Number of record versions. Each request locks a random one; with 1, all requests lock
+    the same one. (default 1024)"""
     hold: Quantity
     """Time from the grant of each lock to its release. (ns; default 0 ns)"""
 
@@ -1873,24 +1889,24 @@ class Transactions(Repeated, total=False):
     """Keys of transactions, locks."""
 
     buckets: Count
-    """Buckets of the lock table, a power of two, each in a line of its own; equal for all work
-    on the table. (default 64)"""
+    """Number of buckets of the lock table, a power of two; each bucket has a cache line of its
+    own. All work on the table must have the same number. (default 64)"""
     width: Count
-    """Bits of a bucket: 64 are a queue of 4, 128 of 8; equal for all work on the table.
-    (default 64)"""
+    """Bits of a bucket: 64 for a queue of 4 owners, 128 for a queue of 8. All work on the
+    table must have the same width. (default 64)"""
     count: Count
     """Number of requests or transactions, on each core. (default 1000)"""
     interval: Quantity
     """Time from the release of each lock to the next request. (ns; default 0 ns)"""
     random_intervals: Flag
-    """Whether `interval` is the mean of exponential times, such as think times of users,
-    instead of each of them. (default false)"""
+    """Whether intervals are random, with an exponential distribution whose mean is `interval`,
+    such as the think times of users. (default false)"""
     software: Quantity
-    """Software time of each before its first compare-and-swap: the hash and the call. (ns;
-    default 20 ns)"""
+    """Software time of each request or transaction before its first compare-and-swap: the hash
+    and the call. (ns; default 20 ns)"""
     poll: Quantity
-    """Time between two looks of a waiter, and from a refusal by a full queue to the next
-    request. (ns; default 100 ns)"""
+    """Time between two reads of a lock by an owner that waits for it, and time from a failed
+    request to a full queue until the next request. (ns; default 100 ns)"""
     cores: Count
     """Number of cores of a host that do the work at the same time. (default 1)"""
     first_core: Count
@@ -1898,17 +1914,17 @@ class Transactions(Repeated, total=False):
     start: Quantity
     """Time of the first request or transaction. (ns; default 0 ns)"""
     warm_translations: Flag
-    """Whether an accelerator starts with the translations of the buffers, as far as it can
-    keep them. (default false)"""
+    """Whether an accelerator has the address translations of the buffers at the start, up to
+    the capacity of its translation cache. (default false)"""
     rows: Count
-    """Number of rows, each a line with its current version; equal for all work on the rows.
-    (default 1024)"""
+    """Number of rows. Each row is a cache line with its current version. All work on the rows
+    must have the same number. (default 1024)"""
     lock: Literal["row", "table"] | None
-    """Lock of each transaction: 'row', its own, or 'table', all rows; equal for all work on
-    the rows. (default row)"""
+    """What each transaction locks: 'row', the row that it updates; or 'table', all rows. All
+    work on the rows must have the same value. (default row)"""
     contention: Ratio
-    """Share of transactions that update the first row; the others update rows that nobody else
-    does. (default 0)"""
+    """Share of transactions that update the first row. The other transactions update rows that
+    no other core updates. (default 0)"""
     work: Quantity
     """Time from the read of the current version to the write of its successor. (ns; default
     100 ns)"""
@@ -2239,7 +2255,8 @@ class AcceleratorDevice(Device, total=False):
     """Request for a line that is written whole and not held: 'make-unique', which moves no
     data, or 'read-unique'. (default make-unique)"""
     outstanding: Count
-    """Most outstanding lines. (default 64)"""
+    """Most outstanding requests for lines; as many write-backs may be outstanding besides
+    them. (default 64)"""
     virtual_addresses: Flag
     """Whether addresses are virtual, and translated by the host (ATS). (default false)"""
     translations: Count

@@ -3,7 +3,7 @@
 //! BAR 0 begins with the management engine (FME). BAR 2 has a port for each slot: the registers of the port, then the registers of the unit in
 //! the slot. Software finds all registers by feature headers, each with the distance to the next one, and finds the ports by a list in the
 //! management engine. The unit, an [`Afu`], accesses host memory, the card's own memory and interrupts through the [`Shell`]. A slot is
-//! configured with a [`BuiltInAfu`] or with a user's unit while the other slots work. The register maps are those of the published designs, so
+//! configured with a [`BuiltInAfu`] or with a user's unit while the other slots work. The register maps of the published designs are used, so
 //! that the drivers of these designs work.
 //!
 //! While the port is in reset, or the slot is empty, loads from the unit's registers return all ones and stores have no effect;

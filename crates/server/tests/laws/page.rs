@@ -93,7 +93,7 @@ fn answers(requests: &[Request], by_page: bool) -> Vec<Response> {
         .collect()
 }
 
-/// The server may wait in the page for only some of the calls, depending on the load of the machine. One such call is enough.
+/// The server may wait in the page for only some of the calls, depending on the load of the machine. One call for which it waits there is enough.
 #[test]
 fn calls_that_follow_each_other_closely_go_by_the_page() {
     let session = Session::with(false, TWO_CARDS);

@@ -38,7 +38,7 @@ impl MemoryAddress {
         }
     }
 
-    /// The line that contains `address`, in a design without the memory of one word. The drivers of such designs use different bits for host
+    /// The line that contains `address`, in a design without the memory of one word. The drivers of designs without it use different bits for host
     /// memory.
     pub(crate) fn without_magic(address: u64) -> Self {
         match address >> BITS & 3 {

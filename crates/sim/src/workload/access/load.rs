@@ -55,7 +55,7 @@ pub(super) fn load(access: &AccessPlan, own: &Own, to: &mut Loading<'_>) {
     }
 }
 
-/// Starts the host program that starts the accesses of a device, if the scenario asks for a program.
+/// Starts the host program that starts the accesses of a device, if the scenario has a program for them.
 fn command(
     access: &AccessPlan,
     (what, sequence): (Accesses, u32),

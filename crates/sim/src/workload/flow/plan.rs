@@ -195,7 +195,7 @@ impl Planner<'_> {
         Err(self.error(flow, "direction", &message))
     }
 
-    /// Returns an error if the flow has the traffic class of coherence messages and its host sends such messages.
+    /// Returns an error if the flow has the traffic class of coherence messages and its host sends coherence messages.
     fn check_class(&self, flow: &Flow, from: usize) -> Result<(), ScenarioError> {
         let class = u32::from(TrafficClass::COHERENCE.number());
         let root = &self.scenario.nodes[self.nodes[from].root];

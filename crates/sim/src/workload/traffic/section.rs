@@ -9,7 +9,7 @@ kernel::choices! {
     pub enum TrafficPattern {
         /// Any node, all with the same probability.
         Uniform = "uniform",
-        /// The node whose first two coordinates are those of the sender, exchanged.
+        /// The node whose first two coordinates are the sender's, exchanged.
         Transpose = "transpose",
         /// One node more often than the others.
         HotSpot = "hot-spot",
