@@ -158,7 +158,7 @@ class Simulation:
 
     @property
     def scenario_digest(self) -> str:
-        """SHA-256 of the scenario's text, in hexadecimal, after the prefix `sha256:`."""
+        """`sha256` and a colon, and then the SHA-256 of the scenario's text in hexadecimal."""
         return digest_of(self.text)
 
     @property
