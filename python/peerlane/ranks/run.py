@@ -85,9 +85,10 @@ def run_ranks(
         ...     fabric = fabric.host(host).device(f"nic-{host}", host, model="nic")
         >>> async def program(rank):
         ...     if rank.number == 0:
-        ...         await rank.send(1, b"ping", tag=7) ...         return (await
-        rank.receive(1)).data ...     message = await rank.receive(0) ...     await
-        rank.send(message.source, message.data.upper())
+        ...         await rank.send(1, b"ping", tag=7)
+        ...         return (await rank.receive(1)).data
+        ...     message = await rank.receive(0)
+        ...     await rank.send(message.source, message.data.upper())
         >>> run_ranks(fabric, program, eager_limit="1 KiB").values
         (b'PING', None)
 
