@@ -160,7 +160,7 @@ impl RootComplexParameters {
         self.ownership_time.unwrap_or(way * 2)
     }
 
-    /// The same parameters, with latencies that begin and end at the receive buffers instead of the pins.
+    /// Returns the parameters with latencies that begin and end at the receive buffers instead of the pins.
     #[must_use]
     pub fn behind_ports(self) -> Self {
         let port = self.port_latency();

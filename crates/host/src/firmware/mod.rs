@@ -69,7 +69,7 @@ pub struct Free {
     pub wide: Zone,
 }
 
-/// The same program as [`enumerate`], which assigns the vectors and addresses in `free`. It also returns the next free vector.
+/// Enumerates a tree as [`enumerate`] does, and assigns the vectors and addresses in `free`. Also returns the next free vector.
 pub async fn enumerate_from(
     desk: Desk<ConfigAccess, u32>,
     free: Free,

@@ -98,8 +98,8 @@ impl Quantity for ClassMap {
     }
 }
 
-/// One of the first `KINDS` kinds of arbitration in the list: its value in the register field that selects it, and its number of phases, which is 0
-/// for round robin.
+/// A kind of arbitration, from the first `KINDS` entries of the list: its value in the register field that selects it, and its number of phases,
+/// which is 0 for round robin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnArbitration<const KINDS: usize>((u8, usize));
 

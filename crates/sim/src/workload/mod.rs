@@ -336,7 +336,7 @@ pub(crate) fn plan(
     })
 }
 
-/// What the components need for the requests of all workloads: data patterns, header attributes, and the addresses of replies.
+/// Returns the data patterns, header attributes and addresses of replies that the components need for the requests of all workloads.
 pub(crate) fn requests(workloads: &[PlannedWorkload], plan: &FabricPlan) -> Requests {
     let patterns = workloads.iter().map_while(|one| {
         let number = one.workload.kind().pattern(one.own.number)?;

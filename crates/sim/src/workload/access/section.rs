@@ -19,7 +19,7 @@ kernel::choices! {
 }
 
 kernel::choices! {
-    /// What starts the accesses of a device, as written.
+    /// The starter of a device's accesses: the device, or a program on the host.
     pub enum Driven {
         /// The device starts its accesses itself.
         Device = "device",
