@@ -45,6 +45,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
     "Flow": (("Repeated",), ("flows",), ("id", "from", "to")),
     "Traffic": (("Repeated",), ("traffic",), ("id", "network", "load", "from", "to")),
     "Collective": (("Repeated",), ("collectives",), ("id", "network", "operation")),
+    "Schedule": (("Repeated",), ("schedules",), ("id", "devices", "operation")),
     "Buffer": (("Repeated",), ("buffers",), ("host",)),
     "Accesses": (("Repeated",), ("accesses",), ("id", "by", "buffer")),
     "Locks": (("Repeated",), ("locks", BOTH_LOCKS), ("id", "by", "buffer")),

@@ -1,7 +1,7 @@
 //! Built-in profiles of devices: parameters of their ports, their PCI Express cores and their engines, as documents state them.
 //!
-//! A measured value is not part of a profile; it is compared with the profile's results. A device for which documents state fewer than three
-//! values has no profile.
+//! A value that was fitted to a measurement is called measured, with the figure that was used, which then judges no result. All other measured
+//! values are compared with the profile's results. A device with fewer than three values has no profile.
 
 use link::Profile;
 
@@ -95,6 +95,52 @@ link::profiles! {
         msix_vectors = "64", from "configuration space of an MCX713106AC as lspci shows it: MSI-X Count 64";
         ten_bit_tag_completer = "true", from "configuration space of an MCX713106AC as lspci shows it: 10BitTagComp+";
         tags = "256", from "configuration space of an MCX713106AC as lspci shows it: ExtTag+";
+    }
+    "nvidia-v100-pcie": "NVIDIA V100 PCIe of 32 GB, 8 GT/s x16: its memory; not what its configuration space says, its latencies or the packets of its engines." {
+        memory = "32 GiB", from "the physical memory of a 32 GB board as lshw shows it: BAR 1 of 32 GiB";
+        memory_bandwidth = "900 GB/s", from "io-tech.fi at the launch of Tesla V100: 900 GB/s";
+        poll_latency = "296 ns", from "mt4g, sample results of Tesla V100-PCIE-16GB: a load from memory takes 407.9 cycles of 1,380 MHz";
+    }
+    "nvidia-a100-pcie": "NVIDIA A100 PCIe of 40 GB, 16 GT/s x16: what its configuration space says, and its memory; not its latencies at the link or the packets of its engines." {
+        max_payload_supported = "256 B", from "kata-containers, pull request 4358, a log of Linux: Max Payload Size set to 128 (was 256, max 256)";
+        memory = "40 GiB", from "mt4g, sample results of NVIDIA A100-PCIE-40GB: 42,406,903,808 B; its BAR 1 has 64 GiB";
+        memory_bandwidth = "1555 GB/s", from "glennklockwood.com, A100: 1,555 GB/s";
+        poll_latency = "454 ns", from "mt4g, sample results of NVIDIA A100-PCIE-40GB: a load from memory takes 640.1 cycles of 1,410 MHz";
+    }
+    "nvidia-rtx-3090": "NVIDIA GeForce RTX 3090, 16 GT/s x16: what its configuration space says, and its memory; not its latencies or the packets of its engines. Without a patched driver it makes and takes no peer requests." {
+        max_payload_supported = "256 B", from "configuration space as lspci shows it: MaxPayload 256 bytes";
+        max_read_request = "512 B", from "configuration space as lspci shows it: MaxReadReq 512 bytes";
+        tags = "256", from "configuration space as lspci shows it: ExtTag+";
+        memory = "24 GiB", from "deviceQuery of CUDA: 25,286,672,384 B; its BAR 1 can be resized to 32 GiB";
+    }
+    "nvidia-rtx-a6000": "NVIDIA RTX A6000, 16 GT/s x16: what its configuration space says, and its memory; not its latencies or the packets of its engines." {
+        max_payload_supported = "256 B", from "configuration space of 10de:2230 as lspci shows it: MaxPayload 256 bytes";
+        max_read_request = "512 B", from "configuration space of 10de:2230 as lspci shows it: MaxReadReq 512 bytes";
+        ten_bit_tag_completer = "true", from "configuration space of 10de:2230 as lspci shows it: 10BitTagComp+";
+        tags = "256", from "configuration space of 10de:2230 as lspci shows it: ExtTag+, and 10-bit tags that are not enabled";
+        memory = "48 GiB", from "servethehome.com, RTX A6000: 48 GB; BAR 1 of 64 GiB as lspci shows it";
+        memory_bandwidth = "768 GB/s", from "servethehome.com, RTX A6000: 768 GB/s";
+    }
+    "nvidia-l40s": "NVIDIA L40S, 16 GT/s x16: its memory, and the packets of its copy engines; not its latencies." {
+        memory = "48 GiB", from "NVIDIA, L40S datasheet: 48 GB";
+        memory_bandwidth = "864 GB/s", from "NVIDIA, L40S datasheet: 864 GB/s";
+        copy_payload = "128 B", from "measured: 26.26 GB/s of one copy to another L40S (flashinfer, pull request 4870), which packets of 256 B would exceed by 8 %; this figure judges nothing";
+    }
+    "nvidia-h100-pcie": "NVIDIA H100 PCIe, 32 GT/s x16: what its configuration space says, its memory, and the packets of its kernels; not its latencies at the link." {
+        max_payload_supported = "256 B", from "configuration space of 10de:2331 as lspci shows it: MaxPayload 256 bytes";
+        tags = "256", from "configuration space of 10de:2331 as lspci shows it: ExtTag+";
+        msi_vectors = "16", from "configuration space of 10de:2331 as lspci shows it: MSI Count 1/16";
+        memory = "80 GiB", from "configuration space of 10de:2331 as lspci shows it: Region 2 of 128 GiB, for 80 GB of memory";
+        store_payload = "128 B", from "measured: 52.77 GB/s to the memory of a host by stores of a kernel (nvbandwidth, issue 24); this figure judges nothing";
+    }
+    "nvidia-rtx-pro-6000": "NVIDIA RTX PRO 6000 Blackwell, 32 GT/s x16: what its configuration space says, its memory, and the packets of its engines; not its latencies." {
+        max_payload_supported = "256 B", from "configuration space as lspci shows it (rtx6kpro, wrx90-cpayne-microchip-switches): MaxPayload 256 bytes";
+        max_read_request = "512 B", from "configuration space as lspci shows it (rtx6kpro, wrx90-cpayne-microchip-switches): MaxReadReq 512 bytes";
+        msi_vectors = "16", from "log of a virtual machine with the card: MSI of 16 vectors, no MSI-X";
+        memory = "96 GiB", from "log of a virtual machine with the card: BAR 1 of 128 GiB; nvidia-smi shows 98,304 MiB of it";
+        memory_bandwidth = "1792 GB/s", from "NVIDIA, RTX PRO 6000 Blackwell Workstation Edition datasheet: 1,792 GB/s";
+        copy_payload = "256 B", from "D. Rossetti of NVIDIA (gdrcopy, issue 288): 256 B is the maximum supported by the GPU";
+        store_payload = "64 B", from "measured: stores of its kernels are packets of 64 B, while its copy engines send 256 B, on three machines";
     }
     "samsung-980-pro": "Samsung 980 PRO drive of 1 TB, 16 GT/s x4: what its configuration space and Identify Controller say, and its maker's times of the flash; not its channels, dies and write cache, and its 128 queues are more than io_queues can be." {
         max_payload_supported = "256 B", from "configuration space as lspci shows it: MaxPayload 256 bytes";

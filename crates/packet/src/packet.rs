@@ -352,6 +352,12 @@ impl Packet {
         &self.bytes[self.header_len as usize..self.bytes.len() - self.digest_len as usize]
     }
 
+    /// The payload, mutable.
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        let end = self.bytes.len() - self.digest_len as usize;
+        &mut self.bytes[self.header_len as usize..end]
+    }
+
     /// The length of the payload, in bytes.
     pub fn payload_len(&self) -> u32 {
         self.bytes.len() as u32 - u32::from(self.header_len) - u32::from(self.digest_len)

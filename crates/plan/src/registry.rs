@@ -12,6 +12,8 @@ macro_rules! registry {
         $then! {
             /// Reads and writes host memory and other devices, many requests at once.
             "dma" => Dma(device::Dma, device::DmaParameters);
+            /// A GPU: copies and kernels that move data between its memory, the memory of hosts and other GPUs.
+            "gpu" => Gpu(device::Gpu, device::GpuParameters);
             /// Moves blocks of host memory and makes atomic operations on host memory, as software requests, one transfer after the other.
             "block-dma" => BlockDma(device::BlockDma, device::BlockDmaParameters);
             /// A scatter/gather DMA engine: works through lists of descriptors that a driver on the host writes. Behind the engine are FIFOs and user

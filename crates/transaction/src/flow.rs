@@ -35,6 +35,8 @@ pub enum Content {
     Pattern(Pattern),
     /// The given bytes. A write sends them. A read replaces them by the bytes that were read.
     Bytes(Vec<u8>),
+    /// Bytes of the device that has the requester. The device fills each packet of a write, and stores the data of a read.
+    Device,
 }
 
 /// Wrong header fields that a faulty or malicious function writes.
@@ -92,6 +94,31 @@ pub struct Flow {
 }
 
 impl Flow {
+    /// A flow that moves each of the `bytes` bytes at `address` once, in order, from time `start` on.
+    pub fn once(
+        id: FlowId,
+        direction: Direction,
+        (address, bytes): (u64, u64),
+        start: Time,
+        content: Content,
+    ) -> Self {
+        Flow {
+            id,
+            direction,
+            address,
+            region: bytes,
+            extent: Extent::Bytes(bytes),
+            addresses: Addresses::Sequential,
+            follows: None,
+            request_size: None,
+            start,
+            interval: Span::ZERO,
+            content,
+            disguise: None,
+            spread: None,
+        }
+    }
+
     /// `header` with the wrong fields of the flow, if it has any.
     pub(crate) fn disguised(&self, header: Header) -> Header {
         match &self.disguise {
@@ -301,6 +328,7 @@ impl Running {
                 kept[offset as usize..][..bytes.len()].copy_from_slice(bytes);
                 true
             }
+            Content::Device => true,
         }
     }
 }

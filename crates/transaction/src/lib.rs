@@ -51,7 +51,7 @@ pub use locked::{
 pub use marking::{Mark, Marking, Marks};
 pub use memory::{Backing, Memory, MemoryPage, set_page_source};
 pub use outbox::{Outbox, Packing, messages};
-pub use outstanding::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl};
+pub use outstanding::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl, completed};
 pub use page::{Mapping, PageSize, Rights};
 pub use pattern::Pattern;
 pub use refusal::refuse;

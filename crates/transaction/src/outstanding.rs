@@ -101,10 +101,14 @@ impl<T: Copy> AnsweredPart<T> {
         if completion.status != Status::Successful {
             return Err(completion.status);
         }
-        let lead = usize::from(completion.lower_address) % 4;
-        let bytes = payload.get(lead..lead + self.len as usize);
-        bytes.ok_or(Status::CompleterAbort)
+        completed(completion, payload, self.len).ok_or(Status::CompleterAbort)
     }
+}
+
+/// The `len` bytes of data in the payload of a completion; none if the payload is shorter.
+pub fn completed<'p>(completion: &Completion, payload: &'p [u8], len: u32) -> Option<&'p [u8]> {
+    let lead = usize::from(completion.lower_address) % 4;
+    payload.get(lead..lead + len as usize)
 }
 
 impl<T: Copy> Outstanding<T> {

@@ -139,7 +139,7 @@ impl Requester {
     }
 
     /// Removes and returns the bytes of a flow that has ended. For a read, these are the bytes that were read. Returns `None` if the flow
-    /// uses a pattern.
+    /// does not store its bytes.
     pub fn take_bytes(&mut self, flow: FlowId) -> Option<Vec<u8>> {
         let running = self
             .flows
@@ -147,7 +147,7 @@ impl Requester {
             .rev()
             .find(|running| running.flow.id == flow)?;
         match &mut running.flow.content {
-            Content::Pattern(_) => None,
+            Content::Pattern(_) | Content::Device => None,
             Content::Bytes(bytes) => Some(std::mem::take(bytes)),
         }
     }
@@ -320,6 +320,7 @@ impl Requester {
                 Content::Bytes(bytes) => {
                     payload.copy_from_slice(&bytes[offset as usize..][..len as usize]);
                 }
+                Content::Device => {}
             }
         }
         running.advance(len);
@@ -384,7 +385,7 @@ const LEGAL: &str = "a request of a flow stays within its page and the largest r
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Addresses, CompletionBuffer, Extent, OutstandingLimits, Pattern, Staging};
+    use crate::{CompletionBuffer, OutstandingLimits, Pattern, Staging};
     use protocol::{Kind, Tag};
 
     const LIMITS: RequesterLimits = RequesterLimits {
@@ -406,21 +407,8 @@ mod tests {
     };
 
     fn flow(direction: Direction, address: u64, bytes: u64) -> Flow {
-        Flow {
-            id: FlowId(0),
-            direction,
-            address,
-            region: bytes,
-            extent: Extent::Bytes(bytes),
-            addresses: Addresses::Sequential,
-            follows: None,
-            request_size: None,
-            start: Time::ZERO,
-            interval: Span::ZERO,
-            content: Content::Pattern(Pattern::new(1, 0)),
-            disguise: None,
-            spread: None,
-        }
+        let content = Content::Pattern(Pattern::new(1, 0));
+        Flow::once(FlowId(0), direction, (address, bytes), Time::ZERO, content)
     }
 
     fn requester(flow: Flow) -> Requester {

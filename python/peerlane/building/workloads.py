@@ -11,6 +11,8 @@ from peerlane.fabric.keys import check_keys
 from peerlane.fabric.settings import rate
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from peerlane.fabric import typed_keys
     from peerlane.fabric.settings import Setting
 
@@ -103,6 +105,26 @@ class Workloads(Sections):
         return self._append(
             "collectives", {"id": id, "network": network, "operation": operation, **settings}
         )
+
+    def schedule(
+        self,
+        operation: str,
+        devices: Sequence[str],
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        **settings: Unpack[typed_keys.Schedule],
+    ) -> Self:
+        """Adds a collective operation of GPUs.
+
+        Args:
+            operation: "all-reduce", "all-gather", "reduce-scatter", "all-to-all" or "broadcast".
+            devices: The GPUs in the order of their ranks.
+            id: The name of the schedule in the results.
+            settings: Other parameters: `algorithm`, `size`, `chunk`, `by`, `engine`, `island`,
+                `start`.
+        """
+        written = {"id": id, "devices": list(devices), "operation": operation}
+        return self._append("schedules", written | settings)
 
     def buffer(self, name: str, host: str, **settings: Unpack[typed_keys.Buffer]) -> Self:
         """Adds a buffer in the memory of a host.

@@ -1777,6 +1777,28 @@ class Collective(Repeated, total=False):
     """Start time of the collective. (ns; default 0 ns)"""
 
 
+class Schedule(Repeated, total=False):
+    """Keys of schedules."""
+
+    algorithm: Literal["ring", "one-shot", "two-shot", "islands"] | None
+    """'ring', 'one-shot', 'two-shot' or 'islands'. The last two are for an all-reduce only.
+    (default ring)"""
+    size: Size
+    """Bytes of the vector of each device. (B; default 1 MiB)"""
+    chunk: Size
+    """Largest part of a vector that is moved, signalled and reduced on its own, so that
+    transfers and sums overlap. (B; default 512 KiB)"""
+    by: Literal["push", "pull"] | None
+    """'push', the source writes, or 'pull', the destination reads. (default push)"""
+    engine: Literal["copy", "kernel"] | None
+    """'kernel', loads and stores, or 'copy', the copy engines. (default kernel)"""
+    island: Count
+    """Number of devices in each island, in the order of `devices`; for the algorithm 'islands'
+    only. (default 2)"""
+    start: Quantity
+    """Start time of the schedule. (ns; default 0 ns)"""
+
+
 class Buffer(Repeated, total=False):
     """Keys of buffers."""
 
@@ -1946,6 +1968,39 @@ class DmaDevice(Device, total=False):
     latency and does not limit the throughput. (GB/s; default none)"""
     request_interval: Quantity
     """Least time between two packets with requests of the engine. (ns; default 0 ns)"""
+
+
+class GpuDevice(Device, total=False):
+    """Keys of devices, model gpu."""
+
+    memory: Size
+    """Size of the memory. BAR 0 gives access to the whole memory; its size is the next power
+    of two, and its address has 64 bits. (B; default 16 GiB)"""
+    memory_bandwidth: Rate
+    """Rate of the memory, for reads and writes together. Reductions and local copies take it.
+    (GB/s; default 1000 GB/s)"""
+    copy_engines: Count
+    """Number of copies that copy engines can make at the same time. Further copies of a
+    schedule wait. Flows do not wait, because each flow stands for a program with a copy
+    engine of its own. (default 2)"""
+    copy_latency: Quantity
+    """Time from the begin of a copy to its first request. (ns; default 1.5 us)"""
+    copy_payload: Size
+    """Largest payload of a write of a copy engine, if the max payload size permits it. (B;
+    default 256 B)"""
+    store_payload: Size
+    """Largest payload of a store of a kernel, after stores of neighbouring threads have been
+    combined, if the max payload size permits it. (B; default 128 B)"""
+    load_size: Size
+    """Largest request of a load of a kernel, after loads of neighbouring threads have been
+    combined. (B; default 128 B)"""
+    kernel_latency: Quantity
+    """Time from the start of a kernel to its first load or store. (ns; default 2 us)"""
+    poll_latency: Quantity
+    """Time from the arrival of a flag in the memory to the next step of the kernel that polls
+    the flag. (ns; default 500 ns)"""
+    tags: Count
+    """Most outstanding non-posted requests. (default 256)"""
 
 
 class BlockDmaDevice(Device, total=False):
@@ -2345,6 +2400,11 @@ class AddDevice(Protocol[Built_co]):
         *,
         model: Literal["dma"] | None = None,
         **settings: Unpack[DmaDevice],
+    ) -> Built_co: ...
+
+    @overload
+    def __call__(
+        self, name: str, to: str, *, model: Literal["gpu"], **settings: Unpack[GpuDevice]
     ) -> Built_co: ...
 
     @overload

@@ -10,9 +10,9 @@ from peerlane.results.latency import Latency
 from peerlane.results.workload import (
     STEADY,
     Column,
+    JointOperation,
     MovedData,
     SteadyState,
-    WorkloadResult,
     counts,
     latencies,
     names,
@@ -63,7 +63,7 @@ class TrafficResult(MovedData):
 
 
 @dataclass(frozen=True, slots=True)
-class CollectiveResult(WorkloadResult):
+class CollectiveResult(JointOperation):
     """A collective operation of the nodes of a network, in the memory of their user logic.
 
     `size` is the size of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
@@ -98,21 +98,6 @@ class CollectiveResult(WorkloadResult):
         Column("time", attrgetter("time_ns"), "time"),
         Column("moved", attrgetter("moved_bytes"), "bytes", 3),
     )
-
-    @property
-    def is_right(self) -> bool:
-        """Whether every node has the right bytes."""
-        return self.correct
-
-    def state(self, *, lost: bool) -> str:  # noqa: ARG002 - lost packets are sent again
-        """The state of the bytes of all nodes."""
-        return "correct" if self.correct else "differs" if self.completed else "incomplete"
-
-    def failure(self) -> str | None:
-        """The reason why the collective failed; `None` if it succeeded."""
-        if self.correct:
-            return None
-        return "is not correct" if self.completed else "did not complete"
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from peerlane.results.expectations import Expectation
 from peerlane.results.explanation import Explanation, FlowExplanation, bottlenecks
 from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
+from peerlane.results.schedules import ScheduleResult
 from peerlane.results.series import Series
 from peerlane.results.sharing import (
     AccessResult,
@@ -213,6 +214,7 @@ class RunResult(Document):
     flows: Collection[FlowResult]
     traffic: Collection[TrafficResult]
     collectives: Collection[CollectiveResult]
+    schedules: Collection[ScheduleResult]
     accesses: Collection[AccessResult]
     locks: Collection[LockResult]
     transactions: Collection[TransactionResult]

@@ -177,3 +177,28 @@ class MovedData(WorkloadResult):
         if self.completed and self.intact:
             return None
         return NOT_INTACT if self.completed else "did not complete"
+
+
+class JointOperation(WorkloadResult):
+    """The result of an operation of several nodes together, after which each has certain bytes."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:  # fields of the kinds, in their order
+        completed: bool
+        correct: bool
+
+    @property
+    def is_right(self) -> bool:
+        """Whether every node has the right bytes."""
+        return self.correct
+
+    def state(self, *, lost: bool) -> str:  # noqa: ARG002 - lost packets are sent again
+        """The state of the bytes of all nodes."""
+        return "correct" if self.correct else "differs" if self.completed else "incomplete"
+
+    def failure(self) -> str | None:
+        """The reason why the operation failed; `None` if it succeeded."""
+        if self.correct:
+            return None
+        return "is not correct" if self.completed else "did not complete"

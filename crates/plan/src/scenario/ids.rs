@@ -47,3 +47,18 @@ pub fn need<T: Quantity>(
     let missing = format!("there is no {key}; write {key} = \"NAME\" of {what}");
     section.read(key)?.ok_or_else(|| section.error(&missing))
 }
+
+/// Takes `key`, which must be a list of at least one entry.
+pub fn need_list<T: Quantity>(
+    section: &mut Section<'_>,
+    key: &'static str,
+    what: &str,
+) -> Result<Vec<At<T>>, ScenarioError> {
+    let list = section.list(key)?;
+    if list.is_empty() {
+        return Err(section.error(&format!(
+            "there is no {key}; write {key} = [\"...\", \"...\"] of {what}"
+        )));
+    }
+    Ok(list)
+}

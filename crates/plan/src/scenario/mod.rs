@@ -22,7 +22,7 @@ pub use buffer::{Buffer, BufferParameters};
 pub use channels::{ClassMap, PhaseTable, PortArbitration, VcArbitration};
 pub use controller::{Cable, Controller};
 pub use device::{DeviceParameters, LEAVES, LeafModel};
-pub use ids::{already, id_of, need, taken};
+pub use ids::{already, id_of, need, need_list, taken};
 pub use link::{Lanes, LinkParameters, Speed};
 pub use models::Models;
 pub use network::{Fibre, FibreParameters, Network, NetworkParameters, RoutingKind, Shape, Sides};

@@ -3,11 +3,11 @@
 use device::fpga_card::Slot;
 use device::{Afu, FpgaCard};
 use host::Host;
-use kernel::{Span, Time};
+use kernel::Time;
 use packet::{FlowId, Refusal};
 use protocol::Status;
 use thiserror::Error;
-use transaction::{Addresses, Content, Direction, Extent, Flow};
+use transaction::{Content, Direction, Flow};
 
 use crate::meters::coherence;
 use crate::model::Model;
@@ -296,24 +296,8 @@ impl Simulation {
         self.start();
         let id = self.probes.meter.add();
         let start = self.now();
-        self.model_mut(node).add_flow(
-            0,
-            Flow {
-                id,
-                direction,
-                address,
-                region: len,
-                extent: Extent::Bytes(len),
-                addresses: Addresses::Sequential,
-                follows: None,
-                request_size: None,
-                start,
-                interval: Span::ZERO,
-                content: Content::Bytes(bytes),
-                disguise: None,
-                spread: None,
-            },
-        );
+        let flow = Flow::once(id, direction, (address, len), start, Content::Bytes(bytes));
+        self.model_mut(node).add_flow(0, flow);
         self.act(node, Model::ask);
         Ok((node, id))
     }

@@ -12,8 +12,8 @@ pub(crate) trait Entry: Sized {
     /// The word for an entry. An entry without an id is named with this word and its number.
     const NOUN: &'static str;
 
-    /// The keys that every entry must have, each with its help.
-    const NAMES: &[(&'static str, &'static str)];
+    /// The keys that every entry must have, each with its kind and its help.
+    const NAMES: &[(&'static str, Kind, &'static str)];
 
     /// The declarations of the other keys, each with the names of the lists that have them.
     fn declarations() -> Vec<(&'static str, Vec<Declaration>)>;
@@ -32,13 +32,14 @@ pub(crate) trait Entry: Sized {
     }
 }
 
-/// Declares a kind of entry: the keys that it must have, each with its help and with a description of its value for messages; and its sets of other
-/// parameters, each with the names of the lists that have these parameters.
+/// Declares a kind of entry: the keys that it must have, each with its help and with a description of its value for messages; lists that it must
+/// have; and its sets of other parameters, each with the names of the lists that have these parameters.
 macro_rules! entry {
     (
         $(#[$outer:meta])*
         pub struct $name:ident, called $noun:literal {
-            $($(#[doc = $help:literal])+ $key:ident: $type:ty, of $what:literal;)+
+            $($(#[doc = $help:literal])+ $key:ident: $type:ty, of $what:literal;)*
+            $(lists { $($(#[doc = $many_help:literal])+ $many:ident: $item:ty, of $each:literal;)+ })?
             $(..$set:ident: $parameters:ty, in $lists:literal;)+
         }
     ) => {
@@ -47,7 +48,8 @@ macro_rules! entry {
         pub struct $name {
             /// The name of the entry. If none is written, it is the noun of the list and the number of the entry.
             pub id: ::scenario::At<String>,
-            $($(#[doc = $help])+ pub $key: ::scenario::At<$type>,)+
+            $($(#[doc = $help])+ pub $key: ::scenario::At<$type>,)*
+            $($($(#[doc = $many_help])+ pub $many: Vec<::scenario::At<$item>>,)+)?
             $(/// Parameters of the entry.
             pub $set: $parameters,)+
             /// The line numbers of the entry and its keys.
@@ -56,8 +58,10 @@ macro_rules! entry {
 
         impl $crate::workload::Entry for $name {
             const NOUN: &'static str = $noun;
-            const NAMES: &[(&'static str, &'static str)] =
-                &[$((stringify!($key), concat!($($help),+).trim_ascii())),+];
+            const NAMES: &[(&'static str, kernel::Kind, &'static str)] = &[
+                $((stringify!($key), kernel::Kind::Text, concat!($($help),+).trim_ascii()),)*
+                $($((stringify!($many), kernel::Kind::List, concat!($($many_help),+).trim_ascii()),)+)?
+            ];
 
             fn declarations() -> Vec<(&'static str, Vec<kernel::Declaration>)> {
                 vec![$(($lists, <$parameters as kernel::Parameters>::declarations())),+]
@@ -67,10 +71,11 @@ macro_rules! entry {
                 id: ::scenario::At<String>,
                 mut section: ::scenario::Section<'_>,
             ) -> Result<Self, ::scenario::ScenarioError> {
-                $(let $key = $crate::scenario::need(&mut section, stringify!($key), $what)?;)+
+                $(let $key = $crate::scenario::need(&mut section, stringify!($key), $what)?;)*
+                $($(let $many = $crate::scenario::need_list(&mut section, stringify!($many), $each)?;)+)?
                 $(let mut $set = <$parameters>::default();)+
                 let lines = section.set(&mut [$(&mut $set),+])?;
-                Ok(Self { id, $($key,)+ $($set,)+ lines })
+                Ok(Self { id, $($key,)* $($($many,)+)? $($set,)+ lines })
             }
 
             fn id(&self) -> &::scenario::At<String> {
@@ -91,6 +96,7 @@ pub(super) fn forms_of<E: Entry>(list: &str) -> Vec<Row> {
     let of = |key, default, help| of_form((list, key, Kind::Text, default, help));
     let mut id = of("id", "", "The name in results.");
     id.declaration.default = format!("{0}-1, {0}-2, ...", E::NOUN);
-    let names = E::NAMES.iter().map(|&(key, help)| of(key, "none", help));
+    let names = E::NAMES.iter();
+    let names = names.map(|&(key, kind, help)| of_form((list, key, kind, "none", help)));
     [id].into_iter().chain(names).collect()
 }

@@ -10,6 +10,7 @@ mod loading;
 pub mod lock;
 pub(crate) mod planner;
 mod progress;
+pub mod schedule;
 pub mod traffic;
 mod watcher;
 
@@ -46,6 +47,8 @@ use lock::LockPlan;
 use lock::section::{Locks, Transactions};
 use planner::Planner;
 use progress::{NETWORK_PATIENCE, PATIENCE};
+use schedule::SchedulePlan;
+use schedule::section::Schedule;
 use traffic::TrafficPlan;
 use traffic::section::Traffic;
 
@@ -228,6 +231,8 @@ kinds! {
     traffic: Traffic => traffic::TrafficResult, planned by open_loops, as Traffic(TrafficPlan);
     /// Joint operations of the nodes of a network.
     collectives: Collective => collective::CollectiveResult, planned by collectives, as Collective(CollectivePlan);
+    /// Collective operations of GPUs.
+    schedules: Schedule => schedule::ScheduleResult, planned by schedules, as Schedule(SchedulePlan);
     /// Accesses to a buffer, each of which begins after the previous one has ended.
     accesses: Access => access::AccessResult, planned by accesses, as Access(AccessPlan);
     /// Requests that only take and release locks.

@@ -7,7 +7,9 @@ use crate::plan::fabric_plan::Attached;
 use crate::plan::memory::Memories;
 use crate::plan::network::Networks;
 use crate::plan::queue_pairs::QueuePairs;
-use crate::plan::{AddressMaps, BufferPlan, ControllerPlan, Enumerated, IoPortPlan, NodePlan};
+use crate::plan::{
+    AddressMaps, BufferPlan, ControllerPlan, Enumerated, IoPortPlan, LinkPlan, NodePlan,
+};
 use crate::scenario::{FabricScenario, ScenarioError, taken};
 
 use super::{Entries, Entry, Workload};
@@ -17,6 +19,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) scenario: &'a FabricScenario,
     pub(crate) written: &'a Entries,
     pub(crate) nodes: &'a [NodePlan],
+    pub(crate) links: &'a [LinkPlan],
     pub(crate) networks: &'a mut Networks,
     pub(crate) names: BTreeMap<&'a str, usize>,
     /// The routers in each tree, by the root of the tree.
@@ -57,6 +60,7 @@ impl<'a> Planner<'a> {
             scenario,
             written,
             nodes,
+            links: &enumerated.links,
             networks,
             names: names.collect(),
             routers,

@@ -64,6 +64,7 @@ mod requesters;
 mod resets;
 mod retraining;
 mod same_bytes;
+mod schedules;
 mod sg_dma;
 mod sockets;
 mod standstill;

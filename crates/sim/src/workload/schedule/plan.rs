@@ -1,0 +1,292 @@
+//! Planning of schedules: the memory of the devices, and their programs.
+
+use device::GpuParameters;
+use kernel::{Bytes, Quantity};
+
+use crate::plan::tree::known;
+use crate::plan::{NodePlan, Region};
+use crate::scenario::ScenarioError;
+use crate::workload::planner::Planner;
+
+use super::algorithm;
+use super::builder::{Builder, Range};
+use super::section::{Algorithm, By, Operation, Schedule};
+use super::{Check, SchedulePlan};
+
+impl Planner<'_> {
+    /// Plans all schedules, each in memory of its own.
+    pub(in crate::workload) fn schedules(&mut self) -> Result<(), ScenarioError> {
+        let written = &self.written.schedules;
+        self.check_ids(written)?;
+        for schedule in written {
+            let plan = self.schedule(schedule)?;
+            self.workloads.push(plan.into());
+        }
+        Ok(())
+    }
+
+    fn schedule(&mut self, written: &Schedule) -> Result<SchedulePlan, ScenarioError> {
+        let devices = self.devices(written)?;
+        self.check_paths(written, &devices)?;
+        check_algorithm(written, devices.len())
+            .map_err(|(key, message)| self.error(written, key, &message))?;
+        let parameters = &written.parameters;
+        let Bytes(size) = parameters.size;
+        let regions: Vec<Region> = devices
+            .iter()
+            .map(|node| memory_of(&self.nodes[*node]))
+            .collect();
+        let memories = devices.iter().zip(&regions);
+        let memories = memories.map(|(node, region)| (region.base, self.claims.taken(*node)));
+        let launch = devices
+            .iter()
+            .map(|node| gpu(&self.nodes[*node]).kernel_latency);
+        let launch: Vec<_> = launch.collect();
+        let kinds = (
+            parameters.by,
+            parameters.engine,
+            parameters.chunk.0 - parameters.chunk.0 % 4,
+        );
+        let mut builder = Builder::new(memories.collect(), kinds, &launch);
+        let vectors: Vec<Range> = (0..devices.len())
+            .map(|device| builder.allocate(device, size))
+            .collect();
+        let checks = build(&mut builder, &vectors, written);
+        let tops: Vec<u64> = builder.tops().collect();
+        for ((node, region), top) in devices.iter().zip(&regions).zip(tops) {
+            let begin = self.claims.taken(*node);
+            if self.claims.claim(*node, *region, top - begin).is_none() {
+                let message = format!(
+                    "{} of memory are needed in each device, and {} has {}; write a smaller size, or a larger memory there",
+                    Bytes(top - begin).show(),
+                    self.nodes[*node].name,
+                    Bytes(region.size).show()
+                );
+                return Err(self.error(written, "size", &message));
+            }
+        }
+        Ok(SchedulePlan {
+            id: written.id.value.clone(),
+            devices,
+            parameters: parameters.clone(),
+            vectors,
+            programs: builder.programs,
+            signals: builder.signals,
+            checks,
+        })
+    }
+
+    /// The nodes of the devices that take part.
+    fn devices(&self, written: &Schedule) -> Result<Vec<usize>, ScenarioError> {
+        let mut devices = Vec::with_capacity(written.devices.len());
+        for name in &written.devices {
+            let name = name.value.as_str();
+            let error = |message: &str| Err(self.error(written, "devices", message));
+            let Some(&node) = self.names.get(name) else {
+                let advice = known(self.scenario, name, |node| {
+                    node.kind.device::<GpuParameters>().is_some()
+                });
+                return error(&format!("there is no device {name:?}; {advice}"));
+            };
+            if self.nodes[node].kind.device::<GpuParameters>().is_none() {
+                return error(&format!(
+                    "{name} is no GPU; write devices with model = \"gpu\""
+                ));
+            }
+            if devices.contains(&node) {
+                return error(&format!("{name} stands twice; write each device once"));
+            }
+            devices.push(node);
+        }
+        if devices.len() < 2 {
+            return Err(self.error(
+                written,
+                "devices",
+                "one device has nothing to exchange; write two devices at least",
+            ));
+        }
+        Ok(devices)
+    }
+
+    /// Checks that each device reaches each other one.
+    fn check_paths(&self, written: &Schedule, devices: &[usize]) -> Result<(), ScenarioError> {
+        for from in devices {
+            for to in devices.iter().filter(|to| *to != from) {
+                // A flag is always written, whoever moves the data.
+                for by in [By::Push, written.parameters.by] {
+                    if let Some(obstacle) = self.obstacle(*from, *to, by) {
+                        return Err(self.error(written, "devices", &obstacle));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Adds the steps of the operation, and returns what the memories must contain at the end.
+fn build(builder: &mut Builder, vectors: &[Range], written: &Schedule) -> Vec<Check> {
+    let parameters = &written.parameters;
+    let count = vectors.len();
+    let is_ring = parameters.algorithm == Algorithm::Ring;
+    let all = |offset: u64| {
+        (0..count)
+            .map(|device| (device, offset))
+            .collect::<Vec<_>>()
+    };
+    let sums = |ranges: &[Range]| {
+        let check = |range: &Range| Check {
+            range: *range,
+            sources: all(0),
+        };
+        ranges.iter().map(check).collect::<Vec<_>>()
+    };
+    // Each segment of each range has the bytes of one other vector.
+    let gathered = |ranges: &[Range], source: &dyn Fn(usize, usize) -> u64| {
+        let mut checks = Vec::new();
+        for (device, range) in ranges.iter().enumerate() {
+            checks.extend((0..count).map(|from| Check {
+                range: range.segment(from, count),
+                sources: vec![(from, source(device, from))],
+            }));
+        }
+        checks
+    };
+    let segment = parameters.size.0 / count as u64;
+    let own = |builder: &Builder| {
+        let segments = (0..).zip(vectors);
+        let segments = segments
+            .map(|(device, vector): (usize, _)| builder.given(vector.segment(device, count)));
+        segments.collect::<Vec<_>>()
+    };
+    match parameters.operation {
+        Operation::AllReduce => match parameters.algorithm {
+            Algorithm::Ring => {
+                algorithm::ring_all_reduce(builder, vectors);
+                sums(vectors)
+            }
+            Algorithm::OneShot => {
+                let given: Vec<_> = vectors
+                    .iter()
+                    .map(|vector| builder.given(*vector))
+                    .collect();
+                let results = algorithm::one_shot_all_reduce(builder, &given);
+                sums(
+                    &results
+                        .iter()
+                        .map(|result| result.range)
+                        .collect::<Vec<_>>(),
+                )
+            }
+            Algorithm::TwoShot => {
+                let parts = algorithm::direct_reduce_scatter(builder, vectors);
+                algorithm::direct_all_gather(builder, vectors, &parts);
+                sums(vectors)
+            }
+            Algorithm::Islands => sums(&algorithm::islands(
+                builder,
+                vectors,
+                parameters.island as usize,
+            )),
+        },
+        Operation::AllGather => {
+            let own = own(builder);
+            if is_ring {
+                algorithm::ring_all_gather(builder, vectors, own);
+            } else {
+                algorithm::direct_all_gather(builder, vectors, &own);
+            }
+            gathered(vectors, &|_, from| segment * from as u64)
+        }
+        Operation::ReduceScatter => {
+            let parts = if is_ring {
+                algorithm::ring_reduce_scatter(builder, vectors)
+            } else {
+                algorithm::direct_reduce_scatter(builder, vectors)
+            };
+            let check = |(device, part): (usize, &super::builder::Pieces)| Check {
+                range: part.range,
+                sources: all(segment * device as u64),
+            };
+            parts.iter().enumerate().map(check).collect()
+        }
+        Operation::AllToAll => {
+            let outputs = algorithm::all_to_all(builder, vectors);
+            gathered(&outputs, &|device, _| segment * device as u64)
+        }
+        Operation::Broadcast => {
+            algorithm::broadcast(builder, vectors, is_ring);
+            let check = |range: &Range| Check {
+                range: *range,
+                sources: vec![(0, 0)],
+            };
+            vectors.iter().map(check).collect()
+        }
+    }
+}
+
+/// Checks that the operation has the algorithm, and that the vectors have whole segments.
+fn check_algorithm(written: &Schedule, count: usize) -> Result<(), (&'static str, String)> {
+    let parameters = &written.parameters;
+    let (operation, algorithm) = (parameters.operation, parameters.algorithm);
+    let is_reduce = operation == Operation::AllReduce;
+    let name = operation.name();
+    match (operation, algorithm) {
+        (Operation::AllToAll, Algorithm::Ring) if written.lines.has("algorithm") => {
+            return Err((
+                "algorithm",
+                format!("an {name} around a ring is not there; write \"one-shot\""),
+            ));
+        }
+        (_, Algorithm::TwoShot | Algorithm::Islands) if !is_reduce => {
+            let message = format!(
+                "{:?} is an algorithm of an all-reduce; write \"one-shot\" for {name:?}",
+                algorithm.name()
+            );
+            return Err(("algorithm", message));
+        }
+        _ => {}
+    }
+    let island = parameters.island as usize;
+    if algorithm != Algorithm::Islands && written.lines.has("island") {
+        return Err(("island", "only the algorithm \"islands\" has islands; leave it out, or write algorithm = \"islands\"".to_owned()));
+    }
+    if algorithm == Algorithm::Islands && !count.is_multiple_of(island) {
+        return Err((
+            "island",
+            format!(
+                "{count} devices do not make whole islands of {island}; write a divisor of {count}"
+            ),
+        ));
+    }
+    let parts = match (operation, algorithm) {
+        (Operation::Broadcast, _) | (Operation::AllReduce, Algorithm::OneShot) => 1,
+        (_, Algorithm::Islands) => island,
+        _ => count,
+    };
+    let unit = 4 * parts as u64;
+    let Bytes(size) = parameters.size;
+    if !size.is_multiple_of(unit) {
+        let right = Bytes(size.next_multiple_of(unit)).show();
+        return Err((
+            "size",
+            format!("{size} B are not {parts} segments of whole 32-bit words; write {right}"),
+        ));
+    }
+    Ok(())
+}
+
+fn gpu(node: &NodePlan) -> &GpuParameters {
+    node.kind
+        .device()
+        .expect("the devices of a schedule are GPUs")
+}
+
+/// The memory of a GPU, at the addresses of its BAR.
+fn memory_of(node: &NodePlan) -> Region {
+    let bar = node.bars[0].expect("a GPU has a BAR");
+    Region {
+        base: bar.base,
+        size: gpu(node).memory.0,
+    }
+}

@@ -1,0 +1,200 @@
+//! Results of schedules.
+
+use device::gpu::program::Work;
+use kernel::Time;
+use serde::Serialize;
+
+use crate::meters::meter::FlowMeter;
+use crate::model::Model;
+use crate::plan::FabricPlan;
+
+use super::section::Operation;
+use super::{Check, Own, SchedulePlan, Seen};
+
+/// The result of a schedule.
+#[derive(Clone, Debug, Serialize)]
+pub struct ScheduleResult {
+    /// Name of the schedule.
+    pub id: String,
+    /// Operation, such as "all-reduce".
+    pub operation: &'static str,
+    /// Algorithm, such as "ring".
+    pub algorithm: &'static str,
+    /// The devices that took part, by their ranks.
+    pub devices: Vec<String>,
+    /// Bytes of the vector of each device.
+    pub size: u64,
+    /// Time from the start until the last step has ended.
+    pub time_ns: Option<f64>,
+    /// Size divided by time, in bytes per second, as nccl-tests define it.
+    pub algorithm_bytes_per_second: Option<f64>,
+    /// The algorithm bandwidth times the share of the data that each device must exchange, in bytes per second, as nccl-tests define it.
+    pub bus_bytes_per_second: Option<f64>,
+    /// Bytes that went from device to device, with flags.
+    pub moved_bytes: u64,
+    /// Number of steps of all devices.
+    pub steps: usize,
+    /// Whether all steps have ended.
+    pub completed: bool,
+    /// Whether every device has the correct bytes at the end.
+    pub correct: bool,
+    /// The critical path: the steps that the end waited for, from the first one to the last one. Steps of the same kind between the same devices
+    /// that follow each other are one entry.
+    pub critical_path: Vec<PathStep>,
+}
+
+/// A part of the critical path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PathStep {
+    /// The device of the steps.
+    pub device: String,
+    /// What the steps do: "compute", "reduce", "copy", "push", "pull" or "flag".
+    pub work: &'static str,
+    /// The other device, if the steps move data or flags.
+    pub peer: Option<String>,
+    /// Number of steps.
+    pub count: u32,
+    /// The part of the time of the schedule that passes in these steps.
+    pub time_ns: f64,
+}
+
+/// The outcome of `one`.
+pub(super) fn of(one: &SchedulePlan, own: &Own, seen: &Seen<'_>) -> ScheduleResult {
+    let meters: Vec<&FlowMeter> = seen.meters(own).collect();
+    let completed = meters.iter().all(|meter| meter.returned.is_some());
+    let begun = meters.iter().filter_map(|meter| meter.called).min();
+    let done = meters.iter().filter_map(|meter| meter.returned).max();
+    let time = begun.zip(done.filter(|_| completed));
+    let time_ns = time.map(|(begun, done)| done.since(begun).as_ns());
+    let parameters = &one.parameters;
+    let count = one.devices.len() as f64;
+    let share = match parameters.operation {
+        Operation::AllReduce => 2.0 * (count - 1.0) / count,
+        Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => {
+            (count - 1.0) / count
+        }
+        Operation::Broadcast => 1.0,
+    };
+    let rate = time_ns.map(|time| parameters.size.0 as f64 / time * 1e9);
+    let name = |node: &usize| seen.plan.nodes[*node].name.clone();
+    ScheduleResult {
+        id: one.id.clone(),
+        operation: parameters.operation.name(),
+        algorithm: parameters.algorithm.name(),
+        devices: one.devices.iter().map(name).collect(),
+        size: parameters.size.0,
+        time_ns,
+        algorithm_bytes_per_second: rate,
+        bus_bytes_per_second: rate.map(|rate| rate * share),
+        moved_bytes: meters.iter().map(|meter| meter.delivered).sum(),
+        steps: meters.len(),
+        completed,
+        correct: completed
+            && one
+                .checks
+                .iter()
+                .all(|check| is_correct(check, one, seen.plan, seen.models)),
+        critical_path: if completed {
+            critical_path(one, &meters, seen.plan)
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+/// Whether a range has the sum of its sources.
+fn is_correct(check: &Check, one: &SchedulePlan, plan: &FabricPlan, models: &[Model]) -> bool {
+    let Some(memory) = models[one.devices[check.range.device]].memory() else {
+        return false;
+    };
+    let bytes = check.range.bytes;
+    (0..bytes).step_by(BLOCK).all(|at| {
+        let len = (BLOCK as u64).min(bytes - at) as usize;
+        let (mut found, mut wanted, mut more) = (vec![0; len], vec![0; len], vec![0; len]);
+        memory.read(check.range.offset + at, &mut found);
+        for (device, offset) in &check.sources {
+            one.pattern(plan, *device).fill(offset + at, &mut more);
+            device::gpu::add(&mut wanted, &more);
+        }
+        found == wanted
+    })
+}
+
+/// Bytes that are compared at once.
+const BLOCK: usize = 1 << 20;
+
+/// Goes from the step that ended last back to the step that it waited for longest, and so on.
+fn critical_path(one: &SchedulePlan, meters: &[&FlowMeter], plan: &FabricPlan) -> Vec<PathStep> {
+    let first: Vec<usize> = (0..one.devices.len())
+        .map(|device| one.first_part(device))
+        .collect();
+    let end = |(device, step): (usize, usize)| {
+        meters[first[device] + step].returned.unwrap_or(Time::ZERO)
+    };
+    let all = (0..one.programs.len())
+        .flat_map(|device| (0..one.programs[device].len()).map(move |step| (device, step)));
+    let mut at = all.max_by_key(|place| end(*place));
+    let mut path: Vec<PathStep> = Vec::new();
+    while let Some(place) = at {
+        let (device, step) = place;
+        let after = one.programs[device][step]
+            .after
+            .iter()
+            .map(|earlier| (device, *earlier));
+        let before = after
+            .chain(one.signals.get(&place).copied())
+            .max_by_key(|place| end(*place));
+        let begun = before.map_or(
+            meters[first[device] + step].called.unwrap_or(Time::ZERO),
+            end,
+        );
+        let (work, peer) = describe(one, plan, place);
+        let name = &plan.nodes[one.devices[device]].name;
+        let time_ns = end(place).since(begun.min(end(place))).as_ns();
+        match path.last_mut() {
+            Some(last) if last.work == work && last.device == *name && last.peer == peer => {
+                last.count += 1;
+                last.time_ns += time_ns;
+            }
+            _ => path.push(PathStep {
+                device: name.clone(),
+                work,
+                peer,
+                count: 1,
+                time_ns,
+            }),
+        }
+        at = before;
+    }
+    path.reverse();
+    path
+}
+
+/// The kind of a step, and the device at its other end.
+fn describe(
+    one: &SchedulePlan,
+    plan: &FabricPlan,
+    place: (usize, usize),
+) -> (&'static str, Option<String>) {
+    let (device, step) = place;
+    let at = |address: u64| {
+        let holds =
+            |node: &&usize| plan.nodes[**node].bars[0].is_some_and(|bar| bar.contains(address));
+        let node = one.devices.iter().find(holds);
+        node.map(|node| plan.nodes[*node].name.clone())
+    };
+    match &one.programs[device][step].work {
+        Work::Compute(_) => ("compute", None),
+        Work::Reduce { .. } => ("reduce", None),
+        Work::Duplicate { .. } => ("copy", None),
+        Work::Move(transfer) if transfer.direction == transaction::Direction::Write => {
+            ("push", at(transfer.address))
+        }
+        Work::Move(transfer) => ("pull", at(transfer.address)),
+        Work::Signal(address) => ("flag", at(*address)),
+        Work::Wait(_) => {
+            let from = one.signals.get(&place).map(|(from, _)| one.devices[*from]);
+            ("flag", from.map(|node| plan.nodes[node].name.clone()))
+        }
+    }
+}
