@@ -9,8 +9,9 @@ kernel::parameters! {
     pub struct EndpointParameters {
         /// Size of BAR 0, a power of two; "0 B" for none.
         bar: Bytes = Bytes(64 * 1024), from "a common choice";
-        /// Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for any address.
-        bar_address_bits: u32 = 32, among [32, 64], from "PCIe Base 7.5.1.2.1";
+        /// Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for any address; none for 64 if the BAR is larger than
+        /// 256 MiB, otherwise 32.
+        bar_address_bits: Option<u32> = None, among [None, Some(32), Some(64)], from "our choice: hosts have 1 GiB or so for 32-bit BARs; PCIe Base 7.5.1.2.1";
         /// Number of virtual functions (SR-IOV). They are functions 1 and up of the device; more than 7 need ARI Forwarding at the port
         /// above, or else take the next bus number. Firmware enables them, as the driver of function 0 would; 0 for no SR-IOV.
         virtual_functions: u32 = 0, within 0..=255, from "our choice: none; PCIe Base 6.13: a device has up to 256 functions";
@@ -248,8 +249,14 @@ impl EndpointParameters {
         (size > 0).then_some(Bar {
             index: 0,
             size,
-            wide: self.bar_address_bits == 64,
+            wide: self.is_wide(size),
         })
+    }
+
+    /// Whether a BAR 0 of `size` bytes has a 64-bit address.
+    fn is_wide(&self, size: u64) -> bool {
+        let bits = self.bar_address_bits;
+        bits.map_or(size > LARGEST_NARROW_BAR, |bits| bits == 64)
     }
 
     /// BAR 0 of a virtual function, if there are any.
@@ -257,7 +264,7 @@ impl EndpointParameters {
         (self.virtual_functions > 0).then_some(Bar {
             index: 0,
             size: self.virtual_bar.0,
-            wide: self.bar_address_bits == 64,
+            wide: self.is_wide(self.virtual_bytes()),
         })
     }
 
@@ -329,7 +336,7 @@ impl EndpointParameters {
         Some(Bar {
             index: place.bar,
             size: table.max(pending).max(PAGE).next_power_of_two(),
-            wide: self.bar_address_bits == 64 && place.bar < Bar::COUNT as u8 - 1,
+            wide: self.bar_address_bits == Some(64) && place.bar < Bar::COUNT as u8 - 1,
         })
     }
 
@@ -400,6 +407,9 @@ impl EndpointParameters {
 pub(crate) fn class(number: u32) -> TrafficClass {
     TrafficClass::new(number as u8).unwrap_or_default()
 }
+
+/// The largest BAR that has a 32-bit address if a scenario does not set the width.
+const LARGEST_NARROW_BAR: u64 = 256 << 20;
 
 /// A page of a BAR. Software can map each page separately.
 const PAGE: u64 = 4096;

@@ -9,7 +9,7 @@ kernel::parameters! {
     /// The parameters of a GPU: its memory, its copy engines, and the loads and stores of its kernels.
     pub struct GpuParameters {
         /// Size of the memory. BAR 0 gives access to the whole memory; its size is the next power of two, and its address has 64 bits.
-        memory: Bytes = Bytes(16 << 30), within Bytes(1 << 20)..=Bytes(1 << 40), from "our choice: of the smallest of such cards";
+        memory: Bytes = Bytes(16 << 30), within Bytes(1 << 20)..=Bytes(1 << 40), from "our choice: the memory of a small data center card";
         /// Rate of the memory, for reads and writes together. Reductions and local copies take it.
         memory_bandwidth: Bandwidth = Bandwidth(1_000_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "our choice: common for GDDR6X and HBM2";
         /// Number of copies that copy engines can make at the same time. Further copies of a schedule wait. Flows do not wait, because each flow
@@ -20,7 +20,7 @@ kernel::parameters! {
         /// Largest payload of a write of a copy engine, if the max payload size permits it.
         copy_payload: Bytes = Bytes(256), among [Bytes(32), Bytes(64), Bytes(128), Bytes(256), Bytes(512)], lifts "payload" to ["512 B"], ranges ["128 B", "256 B"], from "our choice: the max payload size of most GPUs";
         /// Largest payload of a store of a kernel, after stores of neighbouring threads have been combined, if the max payload size permits it.
-        store_payload: Bytes = Bytes(128), among [Bytes(32), Bytes(64), Bytes(128), Bytes(256)], lifts "payload" to ["256 B"], ranges ["64 B", "128 B"], from "our choice: one line of the cache of a GPU";
+        store_payload: Bytes = Bytes(128), among [Bytes(32), Bytes(64), Bytes(128), Bytes(256), Bytes(512)], lifts "payload" to ["512 B"], ranges ["64 B", "128 B"], from "our choice: one line of the cache of a GPU";
         /// Largest request of a load of a kernel, after loads of neighbouring threads have been combined.
         load_size: Bytes = Bytes(128), among [Bytes(32), Bytes(64), Bytes(128), Bytes(256)], lifts "tags" to ["256 B"], ranges ["64 B", "128 B"], from "our choice: one line of the cache of a GPU";
         /// Time from the start of a kernel to its first load or store.

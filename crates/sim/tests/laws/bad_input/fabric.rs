@@ -305,10 +305,10 @@ fn a_bar_that_cannot_be_is_refused() {
         r#"bad.toml:8: b.bar: 65 KiB is not a size that a BAR can have; write "128 KiB""#
     );
     assert_eq!(
-        pair("bar = \"4 GiB\""),
+        pair("bar = \"4 GiB\"\nbar_address_bits = 32"),
         "bad.toml:8: b.bar: 4 GiB is more than a 32-bit BAR can be; write bar_address_bits = 64"
     );
-    let text = "bar = \"512 MiB\"\n[devices.c]\nupstream = \"h0\"\nbar = \"512 MiB\"";
+    let text = "bar = \"512 MiB\"\nbar_address_bits = 32\n[devices.c]\nupstream = \"h0\"\nbar = \"512 MiB\"\nbar_address_bits = 32";
     assert!(pair(text).contains("the 32-bit BARs below h0 do not fit in"));
 }
 
@@ -450,11 +450,11 @@ fn a_bar_of_virtual_functions_is_a_page_at_least_and_somebodys() {
         r#"bad.toml:9: b.virtual_bar: 2 KiB is not a size that a BAR can have; write "4 KiB""#
     );
     assert_eq!(
-        pair("virtual_functions = 2\nvirtual_bar = \"1 GiB\""),
+        pair("virtual_functions = 2\nvirtual_bar = \"1 GiB\"\nbar_address_bits = 32"),
         "bad.toml:9: b.virtual_bar: 1 GiB is more than a 32-bit BAR can be; write bar_address_bits = 64"
     );
     assert_eq!(
-        pair("virtual_functions = 5\nvirtual_bar = \"256 MiB\""),
+        pair("virtual_functions = 5\nvirtual_bar = \"256 MiB\"\nbar_address_bits = 32"),
         "bad.toml:9: the 32-bit BARs below h0 do not fit in 1004 MiB; write bar_address_bits = 64 for the large ones"
     );
     assert_eq!(
