@@ -94,7 +94,7 @@ class Page:
 {_table(self.show.pick(lines), self.show.columns)}
 ```
 
-Held by
+Checked by
 
 {laws}
 
