@@ -28,22 +28,23 @@ FILE = Path(__file__).parents[2] / "docs" / "reference" / "published.md"
 HEAD = """\
 # Published machines: simulated against measured
 
-Each number that the sources of the five systems publish and that a row holds, with the simulated
-value beside it. `make published` runs all systems and writes this page anew from their files
-`simulated.toml`. [Rows](rows.md) says how a row is judged.
+This page has each published number of the five systems that has a row, with the simulated value
+beside it. `make published` runs all systems and writes this page again from their files
+`simulated.toml`. [Rows](rows.md) describes how a row is judged.
 
 | status | meaning |
 |---|---|
-| fitted | a parameter was set from this very figure |
-| derived | a sum, difference, quotient or share of fitted figures |
+| fitted | a parameter was set from this published number |
+| derived | a sum, difference, quotient or share of fitted numbers |
 | formula | arithmetic of the specification or of the source, without a simulation |
-| predicted | nothing on the way to it was chosen with this figure in sight |
+| predicted | no parameter and no part of the model was chosen to fit this published number |
 | not reproduced | the note of the row says why |
 
-The last column has the inputs that move a predicted value most: by more than 2 % if they change by
-10 %, or if a choice of ours has another value of its range. Of each it says whether a document
-states it, it was fitted to another figure, or it is a choice of ours. A row that a choice of ours
-moves out of its tolerance is not `predicted`, and a test refuses it.
+The last column has the inputs that change a predicted value most: by more than 2 % if the input
+changes by 10 %, or if a choice of ours has another value of its range. For each input it states
+whether the value is from a document, was fitted to another published number, or is a choice of
+ours. If another value of a choice of ours moves a row out of its tolerance, the row must not be
+`predicted`: a test refuses it.
 """
 
 STATUS = {
