@@ -1,7 +1,7 @@
 """How Sphinx builds the documentation site: `make docs`.
 
-The sources are the Markdown files of the whole repository where they stand, so that every page has
-one truth, and a link is the same in the repository and on the site.
+The sources are the Markdown files of the whole repository in their own folders, so that no page is
+copied, and a link is the same in the repository and on the site.
 """
 
 import sys
@@ -25,7 +25,7 @@ include_patterns = [
     "CHANGELOG.md",
     "CONTRIBUTING.md",
 ]
-# Folders without pages, which the search for them leaves out.
+# Folders without pages, which Sphinx does not search.
 exclude_patterns = ["target", ".*", "crates", "tests", "**/node_modules", "**/__pycache__"]
 
 myst_heading_anchors = 3

@@ -1,4 +1,4 @@
-"""What the site has and no file holds: references made of the source."""
+"""A Sphinx extension that makes the references of commands, keys and Python from the source."""
 
 from __future__ import annotations
 

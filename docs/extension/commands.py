@@ -1,4 +1,4 @@
-"""The reference of the command line, as typer writes it of the commands' functions."""
+"""The reference of the command line, made by typer from the functions of the commands."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ CHARTS: dict[str, Callable[[], Spec]] = {
 
 
 class _Figure(SphinxDirective):
-    """A drawing, whose name is the argument; the content is its caption."""
+    """A directive for a drawing: its argument is the name, its content is the caption."""
 
     required_arguments = 1
     has_content = True
@@ -55,7 +55,7 @@ class _Figure(SphinxDirective):
         """The drawing, as an SVG element."""
 
     def unknown(self, name: str, known: Iterable[str]) -> Exception:
-        """The error of a name that nothing has."""
+        """The error for a name of no chart and no fabric."""
         error: Exception = self.error(
             f"there is no {self.name} {name!r}; write one of {', '.join(known)}"
         )
@@ -70,13 +70,13 @@ class Chart(_Figure):
         if name not in CHARTS:
             raise self.unknown(name, CHARTS)
         svg: str = vl_convert.vegalite_to_svg(CHARTS[name]())
-        # Several drawings share a page, and so the space of names.
+        # The drawings of a page share one space of names.
         svg = re.sub(r'(id="|url\(#)(\w+)', rf"\1{name}-\2", svg)
         return svg.replace("<svg ", '<svg role="img" ', 1)
 
 
 class Topology(_Figure):
-    """The fabric of a published system, or of a scenario on the page, which is then run."""
+    """Draws the fabric of a published system, or of a scenario of the page after a run."""
 
     def drawing(self, name: str) -> str:
         """Draws the fabric of the name."""

@@ -1,4 +1,4 @@
-"""The Python reference: every public name, by what it belongs to, from the docstrings."""
+"""The Python reference: every public name, in groups, from the docstrings."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _entry(name: str) -> list[str]:
     if issubclass(named, Exception):
         return [f".. autoexception:: peerlane.{name}", ""]
     entry = [f".. autoclass:: peerlane.{name}", "   :members:"]
-    # The methods of a base that has no entry of its own would be missing.
+    # Otherwise the methods of a base class without an entry would be missing.
     bases = [base for base in named.__mro__[1:] if base.__module__.startswith("peerlane.")]
     if any(base.__name__ not in PUBLIC for base in bases):
         entry.append("   :inherited-members:")

@@ -16,8 +16,8 @@ HEAD = """\
 <!-- Made by `make generate` from scenarios/. -->
 
 Each scenario comes with the package: `peerlane run NAME` simulates it, and
-`peerlane explain NAME` says what its flows wait for. The drawings are of runs: links are the
-wider the more lanes they have, and have the colour of their use.
+`peerlane explain NAME` says what its flows wait for. Each drawing shows the fabric after a run:
+a link with more lanes is wider, and the colour of a link shows its use.
 """
 
 

@@ -29,14 +29,14 @@ DIRECTIONS = {"up": "device to host", "down": "host to device"}
 
 
 def wire() -> Spec:
-    """Small writes with larger ones against them, about the time of an SKP ordered set."""
+    """Small writes up and larger writes down, around the time of an SKP ordered set."""
     fabric = _link(lanes=4).flow("d", "h", size="32 KiB", request_size="64 B")
     fabric.flow("h", "d", size="16 KiB", request_size="128 B", interval="150 ns")
     return _timeline(fabric, around="SKP", before=200, after=200)
 
 
 def overhead() -> Spec:
-    """What the bytes on a wire are, by payload, while both directions are full."""
+    """The kinds of bytes on a wire, by payload, while both directions are full."""
     kinds = ("payload", "headers, framing, LCRC", "DLLPs", "ordered sets")
     values = []
     for payload in PAYLOADS:
@@ -116,7 +116,7 @@ def replay_buffer() -> Spec:
 
 
 def replay() -> Spec:
-    """The packets about the time of a Nak."""
+    """The packets around the time of a Nak."""
     fabric = _link(lanes=4, bit_error_rate=1e-5).flow("d", "h", size="64 KiB", request_size="128 B")
     return _timeline(fabric, around="Nak", before=150, after=250)
 
@@ -195,7 +195,7 @@ def _intact(result: RunResult) -> RunResult:
 
 
 def _timeline(fabric: Fabric, *, around: str, before: float, after: float) -> Spec:
-    """What is on the two wires of a link about the first packet of a kind, in nanoseconds."""
+    """The packets on the two wires of a link around the first packet of a kind, in nanoseconds."""
     every = list(_bars(fabric))
     begin = next(bar["from"] for bar in every if bar["kind"] == around) - before
     end = begin + before + after
@@ -250,7 +250,7 @@ def _ack_delays(fabric: Fabric) -> list[float]:
     """For each packet of the device, the time from its arrival to the Ack for it, in ns."""
     waiting: dict[int, float] = {}
     delays = []
-    # What arrives at a time is in the trace after what leaves later in the other direction.
+    # In the trace, an arrival may follow a later departure in the other direction.
     for event in sorted(_trace(fabric), key=itemgetter("ns")):
         if event.get("arrival") == "tlp" and event["direction"] == "up":
             waiting[event["sequence"]] = event["ns"]

@@ -1,4 +1,4 @@
-"""The look of charts, and what their specifications share."""
+"""The style of charts, and the common parts of their specifications."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from peerlane.charts.chart import CONFIG, Spec
 from peerlane.charts.vega import SCHEMA
 
 _LOOK: Spec = CONFIG | {
-    # A font of the widths that are measured when the chart is drawn.
+    # A font with the widths of the font that measures text when the chart is drawn.
     "font": "Arial, 'Liberation Sans', Helvetica, sans-serif",
     "legend": {
         "columnPadding": 18,
@@ -24,7 +24,7 @@ _LOOK: Spec = CONFIG | {
 
 
 def style() -> str:
-    """The colours of charts, by day and by night, as a style sheet."""
+    """The colours of charts, in the light and the dark theme, as a style sheet."""
     dark = colours.properties(colours.DARK)
     return f"""\
 body {{
