@@ -96,7 +96,7 @@ _LEAST_SHARE, _LEAST_S = 0.05, 2.0
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Bar]:
+def progress(what: str) -> Iterator[ProgressBar]:
     """Shows on standard error the progress of long work, and the time that is left.
 
     A terminal shows a bar. Any other output gets a line every few seconds if the progress has
@@ -106,7 +106,7 @@ def progress(what: str) -> Iterator[Bar]:
     # lock.
     from peerlane.cli import screen  # noqa: F401
 
-    work = Bar(what)
+    work = ProgressBar(what)
     over = threading.Event()
     manner = BAR if sys.stderr.isatty() else LINES
 
@@ -127,7 +127,7 @@ def progress(what: str) -> Iterator[Bar]:
         teller.join()
 
 
-class Bar:
+class ProgressBar:
     """The name of the work, and its progress: the `progress` of any function can be a bar."""
 
     def __init__(self, what: str) -> None:
@@ -158,7 +158,7 @@ class Bar:
 
 
 @contextmanager
-def _bar() -> Iterator[Callable[[Bar], None]]:
+def _bar() -> Iterator[Callable[[ProgressBar], None]]:
     from peerlane.cli.screen import bar
 
     with bar() as update:
@@ -166,10 +166,10 @@ def _bar() -> Iterator[Callable[[Bar], None]]:
 
 
 @contextmanager
-def _lines() -> Iterator[Callable[[Bar], None]]:
+def _lines() -> Iterator[Callable[[ProgressBar], None]]:
     told: tuple[str, int] | None = None
 
-    def tell(work: Bar) -> None:
+    def tell(work: ProgressBar) -> None:
         nonlocal told
         at = work.now, round(100 * work.share)
         if at != told:
@@ -182,7 +182,7 @@ def _lines() -> Iterator[Callable[[Bar], None]]:
 class _Manner(NamedTuple):
     """A way to show progress: the seconds before it starts, and the seconds between two updates."""
 
-    show: Callable[[], AbstractContextManager[Callable[[Bar], None]]]
+    show: Callable[[], AbstractContextManager[Callable[[ProgressBar], None]]]
     first_s: float
     every_s: float
 

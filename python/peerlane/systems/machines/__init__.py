@@ -1,0 +1,1 @@
+"""Servers with GPUs, as people have measured them."""

@@ -1,0 +1,15 @@
+"""The constants of the experiments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from peerlane.reproduction import machine
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """Numbers that the experiments use beside the scenario."""
+
+    size: str = "4 MiB"
+    """Bytes of each copy. Its rate in the steady state does not depend on it."""
