@@ -1,1 +1,1 @@
-"""Published systems: their experiments, their published figures, and the comparison of both."""
+"""Simulates published systems, and compares the simulated values with the published values."""

@@ -1,4 +1,4 @@
-"""The published systems: their folders, titles and scenarios."""
+"""Finds the published systems, and reads their titles and scenarios from their folders."""
 
 from __future__ import annotations
 

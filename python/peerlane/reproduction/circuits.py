@@ -1,4 +1,4 @@
-"""Circuits in place of the models of a published system's devices."""
+"""Replaces the device models of a published system by circuits: RTL modules that are simulated."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def implementations(system: str, value: str) -> dict[str, Setting]:
-    """The keys that set the implementation of all devices of a system's scenario, such as "rtl".
+    """The keys that set the implementation of each device in a system's scenario to `value`.
 
     Raises:
-        ScenarioError: The scenario names no devices, for example because it has only networks.
+        ScenarioError: The scenario names no devices, as a scenario that has only networks.
     """
     devices = parsed(scenario_text(system), f"{system}/scenario.toml").members("devices")
     if not devices:
@@ -26,10 +26,10 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
 
 
 def require_circuits(system: str, figure: str | None = None) -> None:
-    """Refuses a system whose figures need circuits that this build does not have.
+    """Checks that this build has the circuits with which figures of a system are simulated.
 
-    The needed circuits are the circuit of the system's scenario, and the circuits in `CIRCUITS` of
-    its experiments, for one figure or for all figures.
+    These are the circuit that the scenario chooses, and the circuits that `CIRCUITS` of the
+    experiments chooses for the figure; without `figure`, for all figures.
 
     Raises:
         ScenarioError: A circuit is missing; the message says how to build it in.

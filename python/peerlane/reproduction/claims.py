@@ -1,4 +1,4 @@
-"""The claims of a system's source from its `claims.toml`, with the status of each claim."""
+"""Reads `claims.toml`: each number that the source of a system states, and its status."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Status = Literal[
     "lost",
     "impossible",
 ]
-"""The kind of the row that has the claim; or another status if no row has it."""
+"""The status of a claim: the kind of the row that has its value, or the reason for no row."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
@@ -45,8 +45,8 @@ class _Strict(BaseModel):
 class ClaimEntry(_Strict):
     """A number that a source states, with the rows or keys that have it, or the reason for none.
 
-    `value` and `unit` are as published; there is no value if it is lost in our copy. Several values
-    are a range, or one value for each of several rows or keys.
+    `value` and `unit` are as published. There is no value if our copy of the source has lost it. If
+    there are several values, they are a range, or one value for each of the rows or keys.
     """
 
     id: str
@@ -55,14 +55,19 @@ class ClaimEntry(_Strict):
     unit: str = ""
     status: Status
     row: tuple[str, ...] = ()
-    """Rows of `expected.toml`. Each row has the value; if the value is lost, no row has it; rows of
-    an input have the value in their names."""
+    """Rows of `expected.toml` that have the value of the claim.
+
+    If the value is lost, the rows have no published value. If the claim is an input of the
+    experiments, the ids of the rows contain the value.
+    """
     where: tuple[str, ...] = ()
     """Keys of `scenario.toml`, or constants of the experiments (`constants.NAME`), or settings of
     shipped profiles (`profile:NAME.KEY`)."""
     conversion: tuple[str, ...] = ()
-    """Formulas from `it`, the value of a row or key, to the value of the claim, such as `it /
-    1000`: one for all rows, or one for each; none if only units differ."""
+    """Formulas from the value of a row or key, `it`, to the value of the claim: `it / 1000`.
+
+    There is one formula for all rows, or one for each row; none if only the units differ.
+    """
     reason: str = ""
 
     @model_validator(mode="before")
@@ -98,9 +103,9 @@ class ClaimEntry(_Strict):
 
 
 class _Group(_Strict):
-    """Claims with common keys: the group's other keys are defaults of its claims.
+    """A group of claims; each key of the group except `claims` is a default for its claims.
 
-    `{}` in its `what` is replaced by the `what` of the claim.
+    `{}` in the `what` of the group is replaced by the `what` of the claim.
     """
 
     claims: tuple[ClaimEntry, ...] = Field(min_length=1)
@@ -139,7 +144,7 @@ class Claims(_Strict):
 
     @classmethod
     def load(cls, system: Traversable) -> Claims:
-        """Reads `claims.toml` in a system's folder; without one the system has no claims.
+        """Reads `claims.toml` in a system's folder; a system without this file has no claims.
 
         Raises:
             FileError: The file is wrong; the message has the first error.
@@ -167,11 +172,11 @@ class Claim:
     """The keys of the system's scenario, constants of its measurements, or settings of shipped
     profiles that have the value of the claim."""
     conversion: tuple[str, ...]
-    """Formulas from `it`, the value of a row or key, to the value of the claim; none if they are
-    equal."""
+    """Formulas that convert the value of a row or key, `it`, to the value of the claim; none if
+    both values are equal."""
     reason: str
-    """The reason why no row has the claim's value, or why the row is a gap; empty if there is
-    none."""
+    """The reason why no row has the claim's value, or why the row is a gap; empty for all other
+    claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +189,7 @@ class ClaimList:
 
 
 def claims_of(names: Iterable[str]) -> ClaimList:
-    """The claims of systems; nothing is simulated."""
+    """Reads the claims of systems, without a simulation."""
     systems = tuple(names)
     found = tuple(
         Claim(system=name, **entry.model_dump())

@@ -1,4 +1,4 @@
-"""The published figures of a system, as stated in its `expected.toml`."""
+"""Reads `expected.toml`: the published values of a system, and the tolerance of each."""
 
 from __future__ import annotations
 
@@ -26,32 +26,33 @@ if TYPE_CHECKING:
     from peerlane.reproduction.inputs import Input
 
 Kind = Literal["analytic", "calibrated", "derived", "predicted", "check", "gap"]
-"""The kind of a row; ARCHITECTURE.md and docs/reference/rows.md describe each kind."""
+"""The kind of a row; docs/reference/rows.md describes each kind."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 Origin = Literal["fitted", "document", "choice"]
-"""The origin of the value of an input; it is a choice if no source states the value."""
+"""The origin of an input's value: fitted, stated by a document, or our own choice."""
 
 VALUES = ("published", "published_range", "expected", "expected_range")
-"""The keys of a row with the value or range with which its simulated value is compared."""
+"""The keys of a row that state the value or range with which the simulated value is compared."""
 
 NEEDS_VALUE = {"analytic", "derived", "predicted"}
-"""The kinds that a row without any of `VALUES` cannot have."""
+"""The kinds of rows that must have one of the keys `VALUES`."""
 
 
 CIRCUIT_TOLERANCE = 3
-"""The least tolerance, in percent, of rows that are simulated with circuits."""
+"""The least tolerance, in percent, of rows that are simulated with circuits; rows that must be
+exact, and rows of the kind `analytic`, keep their tolerance."""
 
 WIDE = 5
-"""The percent above which a tolerance needs a reason."""
+"""The tolerance, in percent, above which a row needs `tolerance_reason`."""
 
 _OURS = re.compile(r"\s*(our choice|(a )?common\b|the usual|fitted|$)", re.IGNORECASE)
-"""The beginnings of texts about the origin of a value that name no independent source."""
+"""The first words of a `source` that names no independent document, such as "our choice"."""
 
 
 def is_independent(source: str) -> bool:
-    """Whether the text names an independent source, and not a choice of ours."""
+    """Whether the text names an independent source of a value, and not a choice of our own."""
     return _OURS.match(source) is None
 
 
@@ -60,9 +61,10 @@ class _Strict(BaseModel):
 
 
 class ExpectedRow(_Strict):
-    """One value or range of values of the source, and the tolerance of the simulated value.
+    """A value, or a range of values, of the source, and the tolerance of the simulated value.
 
-    A check has a value of our own instead. A row that is only simulated has no value and no kind.
+    A row of the kind `check` has a value of our own instead of a published value. A row that is
+    only simulated has no value and no kind.
     """
 
     id: str
@@ -78,7 +80,7 @@ class ExpectedRow(_Strict):
     tolerance_reason: str = ""
     derived_from: tuple[str, ...] = ()
     same_as: str = ""
-    """Another row that is compared with the same figure of the source, and counts for both rows."""
+    """Another row that is compared with the same published value; only the other row is counted."""
 
     @property
     def is_published(self) -> bool:
@@ -148,9 +150,10 @@ class ExpectedRow(_Strict):
 class Figure(_Strict):
     """Rows of one figure or table of the source.
 
-    In the file, the other keys of a figure are the defaults of its rows, and `what` may contain
-    `{row}` for the last part of the row's id. Several entries may have the same name, for rows that
-    differ in a default. A row without a value is not predicted, whatever the default of `kind` is.
+    In the file, each key of a figure except `name` and `rows` is a default for its rows, and `what`
+    may contain `{row}` for the last part of the row's id. Several entries may have the same name,
+    if their rows have different defaults. A default of `kind` that needs a value does not apply to
+    a row without a value.
     """
 
     name: str
@@ -172,10 +175,10 @@ class Figure(_Strict):
 
 
 class Calibration(_Strict):
-    """A fitted parameter: the keys that have its value, and the rows from which it was fitted.
+    """A fitted parameter: the keys that have its value, and the rows to which it was fitted.
 
-    If there are several keys, the value of the first is shown, and all are moved together by the
-    same share.
+    If there are several keys, reports show the value of the first key, and a study of the
+    sensitivity changes the values of all keys together by the same percentage.
     """
 
     name: str
@@ -190,7 +193,7 @@ class Calibration(_Strict):
 
 
 class Source(_Strict):
-    """The source of the values of inputs that were not fitted: a document, and its section."""
+    """A document, and a section of it, that states the values of inputs that were not fitted."""
 
     where: tuple[str, ...] = Field(min_length=1)
     source: str
@@ -211,37 +214,37 @@ class Source(_Strict):
 
 
 class Range(Source):
-    """The other values that an input may have, if its source does not say which value it has."""
+    """The possible values of an input, if the source does not say which of them was in use."""
 
     values: tuple[str | float | bool, ...] = Field(min_length=1)
 
 
 class CircuitGap(_Strict):
-    """Rows that are gaps if circuits run in place of models, and the reason."""
+    """Rows that are gaps if circuits are simulated in place of device models, and the reason."""
 
     rows: tuple[str, ...] = Field(min_length=1)
     note: str = Field(min_length=1)
 
 
 def _names(entries: Sequence[Calibration | Source], name: str) -> bool:
-    """Whether an entry has a key or a pattern that matches the input with this name."""
+    """Whether `where` of any entry has the name of an input, or a pattern that matches the name."""
     keys = (key for entry in entries for key in entry.where)
     return any(name == key or fnmatchcase(name, key) for key in keys)
 
 
 def are_tables(parts: Iterable[object]) -> bool:
-    """Whether all parts of a file are tables, which a validator can read."""
+    """Whether all these parts of a file are tables of TOML."""
     return all(isinstance(part, dict) for part in parts)
 
 
 def listed(fields: object, key: str) -> list[Any]:
-    """The list at a key of a part of a file; a value that is no list becomes its only entry."""
+    """The list at a key of a table of a file; a value that is no list becomes a list of one."""
     found = fields.get(key, []) if isinstance(fields, dict) else []
     return list(found) if isinstance(found, list | tuple) else [found]
 
 
 def _one_or_several(fields: Any) -> Any:  # noqa: ANN401 - a part of a file
-    """The fields, with all lists as tuples, and a single key at `where` as a tuple."""
+    """The fields of an entry with tuples in place of lists; a single key at `where` is a tuple."""
     if not are_tables([fields]):
         return fields
     where = {"where": listed(fields, "where")} if "where" in fields else {}
@@ -249,14 +252,14 @@ def _one_or_several(fields: Any) -> Any:  # noqa: ANN401 - a part of a file
 
 
 def _frozen(part: Any) -> Any:  # noqa: ANN401 - a part of a file
-    """The part with tuples in place of lists, which is the form of validated values."""
+    """A part of a file with tuples in place of lists, because validated values have tuples."""
     if isinstance(part, dict):
         return {key: _frozen(value) for key, value in part.items()}
     return tuple(map(_frozen, part)) if isinstance(part, list | tuple) else part
 
 
 class Expected(_Strict):
-    """All values that a system's source published, and all expectations of our own."""
+    """The content of `expected.toml`: values of a system's source, and expectations of our own."""
 
     title: str
     source: str
@@ -322,7 +325,7 @@ class Expected(_Strict):
         return rows
 
     def predicted(self) -> dict[str, list[str]]:
-        """The ids of predicted rows with a published value, by figure, without empty figures."""
+        """For each figure that has predicted rows with a published value, the ids of these rows."""
         found = {
             name: [row.id for row in rows if row.kind == "predicted" and row.is_published]
             for name, rows in self.by_figure().items()
@@ -338,14 +341,14 @@ class Expected(_Strict):
         return "document" if is_sourced else "choice"
 
     def others_of(self, one: Input) -> list[Any] | None:
-        """The other values of an input that is a choice of ours; `None` for any other input."""
+        """The other possible values of an input that is our own choice; `None` for other inputs."""
         if self.origin_of(one.name) != "choice":
             return None
         stated = (entry.values for entry in self.ranges if _names([entry], one.name))
         return list(next(stated, ())) or alternatives(one)
 
     def with_circuits(self) -> Self:
-        """The values for circuits in place of models: rows of `circuit_gaps` become gaps."""
+        """The values for circuits in place of models: more gaps, and tolerances of 3 % or more."""
         notes = {row: gap.note for gap in self.circuit_gaps for row in gap.rows}
 
         def of_circuits(row: ExpectedRow) -> ExpectedRow:

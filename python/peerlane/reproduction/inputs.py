@@ -1,4 +1,4 @@
-"""The inputs of a system's experiments: keys of its scenario, settings of profiles, defaults."""
+"""Lists the inputs of a system's experiments: keys of a scenario, profiles' settings, defaults."""
 
 from __future__ import annotations
 
@@ -22,37 +22,40 @@ if TYPE_CHECKING:
 Kind = Literal["scenario", "constant", "profile", "default"]
 
 DEFAULT, PROFILE, CONSTANT = "default:", "profile:", "constants."
-"""The prefixes of names of defaults, of settings of built-in profiles, and of constants."""
+"""The prefixes of three kinds of inputs: defaults, settings of built-in profiles, and constants."""
 
 NAMES = {"name", "seed", "base", "profile", "model", "to", "from", "owners", "controller"}
 NAMES |= {"upstream", "processor", "port", "socket", "from_port", "to_port", "shape", "size", "afu"}
 NAMES |= {"implementation", "ack_policy", "update_fc_policy"}
-"""The keys of the scenario that are no inputs: names, connections, and whether a circuit replaces a
-model, because rows of circuits are separate rows. Policies of DLLPs only select which numbers are
-used, and these numbers are inputs."""
+"""The keys of a scenario that are no inputs.
+
+These keys are names and connections; `implementation`, because values that are simulated with
+circuits are not compared with values of models; and policies of DLLPs, because a policy only
+selects which numbers are used, and these numbers are inputs.
+"""
 
 NODES = ("hosts", "switches", "devices", "io_ports", "controllers", "networks")
 ENDS = ("cables", "fibres")
-"""The sections whose tables have names, and the sections whose tables have ends."""
+"""The sections whose tables are nodes (`NODES`), and the sections whose tables join two nodes."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Input:
-    """An input of the simulation of rows: its name and its value.
+    """An input of the simulated rows: its name and its value.
 
-    The name of a key of the scenario is its path. "profile:plx.tags" is a setting of a profile of
-    the simulator, "default:hosts.tags" the default of a parameter, and "constants.size" a constant
-    of the machine.
+    A key of the scenario has its path as its name. "profile:plx.tags" is the name of a setting in a
+    profile of the simulator, "default:hosts.tags" the name of a parameter's default, and
+    "constants.size" the name of a constant of the machine.
     """
 
     kind: Kind
     name: str
     value: str = field(compare=False)
-    """The value in the form of TOML, or of Python for a constant."""
+    """The value as text in the form of TOML; for a constant, in the form of Python."""
 
 
 def of_scenario(text: str) -> dict[str, Input]:
-    """The keys of a scenario that may be numbers or choices; workloads are left out."""
+    """The keys that a scenario writes and that are inputs; keys of workloads are left out."""
     return {
         path: Input("scenario", path, json.dumps(value))
         for path, value in parsed(text, "scenario.toml").written()
@@ -61,12 +64,12 @@ def of_scenario(text: str) -> dict[str, Input]:
 
 
 def is_name(name: str) -> bool:
-    """Whether a name is the name of a key that is no input."""
+    """Whether the last part of an input's name is one of `NAMES`, the keys that are no inputs."""
     return name.rpartition(".")[2] in NAMES
 
 
 def value_of(one: Input) -> object:
-    """The value of an input: a value of TOML, or a value of Python for a constant."""
+    """The value of an input, converted from its text."""
     if one.kind == "constant":
         return literal_eval(one.value)
     return json.loads(one.value) if one.kind == "scenario" else read_value(one.value)
@@ -76,8 +79,8 @@ def value_of(one: Input) -> object:
 class Parameter:
     """A parameter of the simulator: the name of its default, its key, default, source and range.
 
-    A default without a document has a range: the least and the greatest value of real machines, if
-    they are known.
+    If no document states the default, the range has the least and the greatest value of real
+    machines; it is empty if these are not known.
     """
 
     name: str
@@ -89,19 +92,19 @@ class Parameter:
 
 @cache
 def choices(key: str) -> tuple[str, ...]:
-    """The values that a key may have, if they are named values."""
+    """The names from which the value of a key is chosen; empty for a key with other values."""
     rows = json.loads(_core.catalogue())["parameters"]
     named = (row["choices"] for row in rows if row["key"] == key and row["kind"] == "choice")
     return tuple(dict.fromkeys(choice for found in named for choice in found))
 
 
 _EACH = "each"
-"""The key for the number of tables, which is not a default of the fabric."""
+"""The key for the number of equal tables; its default is no property of the fabric."""
 
 
 @cache
 def parameters() -> dict[str, dict[str, Parameter]]:
-    """The parameters of each kind of table, such as "hosts" or "devices.nic", by their keys."""
+    """For each kind of table, such as "hosts" or "devices.nic", the parameters by their keys."""
     found: dict[str, dict[str, Parameter]] = {}
     for one in json.loads(_core.catalogue())["parameters"]:
         if one["key"] == _EACH:
@@ -118,7 +121,7 @@ def parameters() -> dict[str, dict[str, Parameter]]:
 
 @cache
 def profiles() -> dict[str, dict[str, tuple[str, str]]]:
-    """The settings of the simulator's profiles, by their keys: their values and sources."""
+    """For each profile of the simulator, the value and the source of each setting."""
     return {
         one["name"]: {each["key"]: (each["value"], each["source"]) for each in one["settings"]}
         for one in json.loads(_core.catalogue())["profiles"]
@@ -133,7 +136,7 @@ def everywhere() -> set[str]:
 
 
 def source_of(name: str) -> str:
-    """The document or choice that is the source of a default or of a profile's setting.
+    """The text in the catalogue about the origin of a default or of a profile's setting.
 
     The text is empty for any other input.
     """
@@ -145,14 +148,14 @@ def source_of(name: str) -> str:
 
 
 def range_of(name: str) -> list[object]:
-    """The ends of the range that the catalogue states for a default, if it states one."""
+    """The two ends of the range that the catalogue states for a default; empty without a range."""
     found = _defaults().get(name)
     return [read_value(end) for end in found.range] if found else []
 
 
 @cache
 def _defaults() -> dict[str, Parameter]:
-    """The parameters, by the names of their defaults."""
+    """All parameters of the simulator, by the names of their defaults."""
     return {one.name: one for entries in parameters().values() for one in entries.values()}
 
 
@@ -172,7 +175,7 @@ def used(scenario: Scenario) -> Iterator[Use]:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An input that a table uses without writing it, and the path and key that it would have."""
+    """An input that a table of a scenario uses but does not write, with the path and key for it."""
 
     input: Input
     path: str
@@ -180,7 +183,7 @@ class Use:
 
 
 def kinds(scenario: Scenario) -> set[str]:
-    """The kinds of parameters that the tables of a scenario have."""
+    """The kinds of tables in a scenario, such as "hosts" or "devices.nic"."""
     found = [one for one in scenario.tables() if _is_studied(f"{one[0]}.", one[1])]
     models = {f"{section}.{model}" for _, section, model in found if model is not None}
     return models | {section for _, section, _ in found}

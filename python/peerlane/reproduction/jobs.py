@@ -1,4 +1,4 @@
-"""The simulations for reports, on all processors, the longest first."""
+"""Runs the simulations for reports on all processors, and begins with the longest."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ if TYPE_CHECKING:
     from peerlane.reproduction.machine import Machine
 
 Measurements = Iterator[tuple[str, float]]
-"""The output of a function of `experiments.py`: the id and the simulated value of each row."""
+"""The output of a function of `experiments.py`: pairs of a row's id and its simulated value."""
 
 OUTCOMES = "outcomes"
-"""The name of a function of `experiments.py` that measures, with circuits, the values that are
-fitted for models: the names and values of entries of `[[calibration]]`."""
+"""The name of a function of `experiments.py` that simulates circuits and measures the parameters
+that were fitted for models; it yields names of entries of `[[calibration]]` and their values."""
 
 SHORT_S = 0.3
-"""The seconds that are assumed for a figure that is not in `SECONDS` of its `experiments.py`."""
+"""The assumed time, in seconds, of a figure without an entry in `SECONDS` of `experiments.py`."""
 
 _TICK_S = 0.25
 """The seconds between two reports of progress."""
 
 _NEARLY = 0.95
-"""The share of progress that a job has when it has taken its expected time."""
+"""The progress, from 0 to 1, that is assumed for a job after its expected time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A figure to simulate, with the parameter at `where` moved, and with changed keys.
+    """A figure to simulate, with a parameter that is increased by 10 %, and with changed keys.
 
-    Without both, the figure is simulated as published.
+    `where` has the keys of the parameter, and `settings` the changed keys. If both are empty, the
+    figure is simulated as published.
     """
 
     system: str
@@ -59,7 +60,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The values of a figure's rows, and the share by which the parameter was moved."""
+    """The simulated values of a figure's rows, and the relative change of the parameter."""
 
     values: dict[str, float]
     share: float
@@ -73,7 +74,7 @@ def run(
     """Runs all jobs, on all processors at once.
 
     Args:
-        jobs: The jobs, which are all different.
+        jobs: The jobs, of which no two are equal.
         progress: A function that is called several times a second, with the job that was begun
             last.
         executor: The executor that runs the jobs; threads, if absent.
@@ -98,7 +99,7 @@ def run(
 
 
 class Pace:
-    """The progress of all jobs and the time left, estimated from the expected time of each."""
+    """Estimates the progress of all jobs and the time left from the expected time of each job."""
 
     def __init__(self, jobs: Sequence[Job], workers: int) -> None:
         self._expected = {job: job.seconds for job in jobs}
@@ -138,14 +139,14 @@ class Pace:
 
 
 def about(system: str, figures: Iterable[str]) -> dict[str, str]:
-    """The first line of the docstring of each figure in `experiments.py`."""
+    """For each figure, the first line of the docstring of its function in `experiments.py`."""
     experiments = experiments_of(system)
     words = ((name, getattr(experiments, name).__doc__ or "") for name in figures)
     return {name: said.partition("\n")[0] for name, said in words}
 
 
 def has_outcomes(system: str) -> bool:
-    """Whether the system has circuits on which fitted parameters are measured."""
+    """Whether fitted parameters of the system can be measured by simulation of its circuits."""
     return hasattr(experiments_of(system), OUTCOMES)
 
 
@@ -166,10 +167,10 @@ def _simulate(job: Job) -> Outcome:
 
 
 def larger(machine: Machine[Any], where: Sequence[str]) -> tuple[Machine[Any], float]:
-    """The machine with each of these keys a tenth larger, and the relative change of the first.
+    """The machine with each of these keys increased by 10 %, and the relative change of the first.
 
-    A whole number grows to the next possible whole number. A key that is 0 is not changed, and its
-    relative change is 0.
+    A whole number is rounded up, and increased by at least 1. A key that is 0 is not changed, and
+    its relative change is 0.
     """
     share = 0.0
     for key in reversed(where):

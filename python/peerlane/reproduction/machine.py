@@ -1,4 +1,4 @@
-"""The machine of a published system, which has all inputs of its figures."""
+"""Defines `Machine`: all inputs of the figures of a published system."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ Constants = TypeVar("Constants", bound="DataclassInstance")
 
 @dataclass(frozen=True, slots=True)
 class Machine(Generic[Constants]):
-    """The inputs of a system's figures; a change of an input results in another machine.
+    """The inputs of a system's figures; a change of an input creates another machine.
 
-    A fabric of the machine makes each scenario that a figure simulates.
+    Experiments build each scenario that they simulate from `fabric()` or `simulation()`.
     """
 
     system: str
     scenario: str
-    """The text of the system's `scenario.toml`, with changes of keys."""
+    """The text of the system's `scenario.toml`, in which keys may be changed."""
     constants: Constants
     """The numbers that the system's experiments use in addition to the scenario."""
     unwritten: Mapping[str, Setting] = field(default_factory=dict)
-    """The values of moved defaults and of moved settings of the simulator's profiles, by name."""
+    """The changed values of defaults and of settings of profiles, by the names of the inputs."""
     watch: Callable[[Scenario], object] | None = None
     """A function that is called with each scenario that is simulated."""
 
     def __deepcopy__(self, _: object) -> Self:
-        """The machine itself, because copies of its fabrics share it."""
+        """Returns the machine itself, because copies of its fabrics share one machine."""
         return self
 
     def moved(self, name: str, value: Any) -> Self:  # noqa: ANN401 - a constant may be anything
@@ -77,7 +77,7 @@ class Machine(Generic[Constants]):
         return self._made().simulation()
 
     def value(self, where: str) -> float:
-        """The number at a key of the scenario or at "constants.NAME", in its own unit."""
+        """The number at a key of the scenario or at "constants.NAME", in the unit written there."""
         return float(self.quantity(where).number)
 
     def quantity(self, where: str) -> Quantity:
@@ -107,7 +107,7 @@ class Machine(Generic[Constants]):
         return any(scenario.get(key) == "rtl" for key in keys)
 
     def completed(self, text: str) -> str:
-        """The text of a scenario, to which moved defaults and settings of profiles are added."""
+        """The text of a scenario, with the changed values of defaults and profiles added."""
         if self.watch is None and not self.unwritten:
             return text
         scenario = parsed(text, f"{self.system}/scenario.toml")
@@ -130,7 +130,7 @@ class Machine(Generic[Constants]):
 
 
 class _Made(Fabric):
-    """A fabric whose scenarios its machine completes."""
+    """A fabric to whose scenarios `Machine.completed` adds the changed inputs."""
 
     machine: Machine[Any]
 

@@ -1,4 +1,4 @@
-"""The plots of a system, as stated in its `expected.toml`: their rows and their axes."""
+"""Reads the `[[plots]]` of `expected.toml`: the rows and the axes of each plot of a system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SIZES = {"B": 1} | {
     for power, prefix in enumerate("KMGT", 1)
     for ending in ("B", "iB")
 }
-"""The factors of sizes in ids, which are powers of two in any spelling of the unit."""
+"""The bytes of each unit of sizes in ids of rows; KB and KiB are both 1024 bytes."""
 
 
 class _Strict(BaseModel):
@@ -21,10 +21,11 @@ class _Strict(BaseModel):
 
 
 class XAxis(_Strict):
-    """The horizontal axis.
+    """The horizontal axis of a plot.
 
-    Its values are numbers in the ids of rows, such as "4", "64B" or "32-tags"; sizes are in bytes.
-    With the scale "names" the values are the keys of `names`, side by side in their order.
+    The values on the axis are numbers in the ids of rows, such as "4", "64B" or "32-tags"; sizes
+    are in bytes. With the scale "names", the values are the keys of `names`, in the order of the
+    file.
     """
 
     label: str
@@ -42,7 +43,7 @@ class XAxis(_Strict):
 
 
 class YAxis(_Strict):
-    """The vertical axis, whose unit is the unit of the rows."""
+    """The vertical axis of a plot; its unit is the unit of the plot's rows."""
 
     label: str
     scale: Literal["linear", "log"] = "linear"
@@ -60,9 +61,9 @@ class Place:
 class Plot(_Strict):
     """A plot of rows of one figure or table of the source.
 
-    `rows` is the form of the rows' ids, with `{x}`, and possibly `{series}` for several lines and
-    `{panel}` for plots side by side. `series` and `panels` have the labels of the values of these
-    parts; rows with other values are left out.
+    `rows` is the form of the rows' ids. It contains `{x}`, it may contain `{series}` for several
+    lines, and `{panel}` for several plots side by side. `series` and `panels` map the texts at
+    these places of an id to labels; a row with another text at such a place is left out.
     """
 
     figure: str
@@ -105,7 +106,7 @@ class Plot(_Strict):
         return found
 
     def _form(self) -> str:
-        """The regular expression for the ids."""
+        """The regular expression that matches the ids of the plot's rows."""
         known = {"x": self.x.names, "series": self.series, "panel": self.panels}
         form = re.escape(self.rows)
         for place, labels in known.items():

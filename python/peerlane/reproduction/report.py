@@ -1,4 +1,4 @@
-"""The report on a system: published and simulated values, and the fitted parameters."""
+"""Defines the report on a system: published and simulated values, and fitted parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationEntry:
-    """A fitted parameter, with the value that the system's scenario gives it."""
+    """A fitted parameter, with its value in the system's scenario."""
 
     name: str
     value: float
@@ -26,12 +26,12 @@ class CalibrationEntry:
     meaning: str
     origin: str
     outcome: float | None = None
-    """The value that was measured with circuits."""
+    """The value of the parameter that was measured by simulation of circuits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report(Brief):
-    """A system's rows and calibration, possibly with changed keys of its scenario."""
+    """The rows and the fitted parameters of a system, whose scenario may have changed keys."""
 
     system: str
     title: str
@@ -42,7 +42,7 @@ class Report(Brief):
     plots: tuple[Plot, ...] = ()
     """The plots of the rows of figures."""
     about: Mapping[str, str] = field(default_factory=dict)
-    """A line about each figure and table of the source, including those that were not run."""
+    """A line about each figure and table of the source, also about figures that were not run."""
 
     @property
     def passes(self) -> bool:
@@ -51,7 +51,7 @@ class Report(Brief):
 
     @property
     def judged(self) -> tuple[Row, ...]:
-        """The rows that are compared with the source or with our own expectation."""
+        """The rows that are counted as passed or failed."""
         return tuple(row for row in self.rows if row.is_judged)
 
     @property
@@ -67,7 +67,7 @@ class Report(Brief):
 
     @property
     def tally(self) -> Tally:
-        """The counts of the rows, separated by what they are compared with."""
+        """Counts the rows, separately for published values, own expectations, and no value."""
         return Tally.of(self.rows, len(self.calibration))
 
     def to_json(self) -> dict[str, Any]:

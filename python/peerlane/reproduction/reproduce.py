@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MOVED = ("predicted", None)
-"""The kinds of rows whose sensitivity is measured; a row without a value has the kind `None`."""
+"""The kinds of rows whose sensitivity is measured; a row that is only simulated has no kind."""
 
 
 class UnknownNameError(LookupError):
@@ -46,10 +46,10 @@ def reproduce(  # noqa: PLR0913 - each is an option
     Args:
         system: The name of the system.
         only: The figure of the source to run; all figures, if absent.
-        sensitivity: Whether to run each figure with predicted rows once more for each calibration
-            parameter, with the parameter moved by 10 %.
-        settings: The new values of keys of the system's scenario; each row then also has the value
-            of the unchanged scenario.
+        sensitivity: Whether to run each figure that has predicted rows, or rows without a value,
+            once more for each fitted parameter, with this parameter increased by 10 %.
+        settings: The new values of keys of the system's scenario. With new values, each row also
+            has the value that is simulated with the unchanged scenario.
         executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: A function that is called several times a second, with the present job and the
             time left.
@@ -79,9 +79,9 @@ def reproduce_all(  # noqa: PLR0913 - each is an option
     executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> list[Report]:
-    """Runs the experiments of several systems side by side; `reproduce` runs one system.
+    """Runs the experiments of several systems at the same time; `reproduce` runs one system.
 
-    With `published_only` figures are left out for which neither the source nor we have a value.
+    With `published_only`, figures are left out if none of their rows is compared with a value.
     """
     wanted = [_Wanted.of(name, only, settings or {}) for name in names]
     if published_only:
@@ -93,7 +93,7 @@ def reproduce_all(  # noqa: PLR0913 - each is an option
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A system, and the rows to be simulated, by figure."""
+    """A system, and, for each figure to simulate, its rows."""
 
     system: str
     expected: Expected
@@ -115,7 +115,7 @@ class _Wanted:
         return cls(system, expected, figures, settings)
 
     def judged(self) -> _Wanted:
-        """The system and its figures, without figures whose rows are compared with nothing."""
+        """The system without the figures of which no row is compared with a value."""
         judged = {
             name: rows for name, rows in self.figures.items() if any(row.is_held for row in rows)
         }
@@ -123,7 +123,7 @@ class _Wanted:
 
     @property
     def measures_parameters(self) -> bool:
-        """Whether fitted parameters are measured with circuits."""
+        """Whether the run simulates circuits, on which fitted parameters can be measured."""
         return machine_of(self.system, self.settings).runs_circuits and has_outcomes(self.system)
 
     def jobs(self, *, sensitivity: bool) -> Iterator[Job]:
@@ -172,7 +172,7 @@ class _Wanted:
 
 
 def figure_of(system: str, only: str | None) -> str | None:
-    """The name of a figure in the files of a system.
+    """The name of a figure in `expected.toml` of a system; "-" may be written for "_".
 
     Raises:
         UnknownNameError: The system or figure does not exist.
@@ -200,7 +200,7 @@ def _same_rows(figure: str, expected: list[ExpectedRow], simulated: dict[str, fl
 
 
 def _with_sensitivity(row: Row, by_parameter: Mapping[str, Outcome]) -> Row:
-    """The row with its changes when each parameter is moved, if its kind shows the sensitivity."""
+    """The row with its change for each parameter that is increased, if its kind is in `MOVED`."""
     if row.expected.kind not in MOVED or not row.simulated or not by_parameter:
         return row
     changes = {

@@ -1,4 +1,4 @@
-"""A row of the report on a system: a published or expected value, and the simulated value."""
+"""Compares the simulated value of a row with its published or expected value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Row(Brief):
     figure: str
     simulated: float | None
     sensitivity: dict[str, float] | None = None
-    """The percent by which the value changes when each calibration parameter grows by 10 %."""
+    """For each fitted parameter, the change of the value in percent if it is increased by 10 %."""
     unchanged: float | None = None
     """The value simulated with the unchanged scenario of the system, if `--set` has changed
     keys."""
@@ -51,7 +51,7 @@ class Row(Brief):
 
     @property
     def change_percent(self) -> float | None:
-        """The change from `unchanged` to the simulated value, in percent of `unchanged`."""
+        """The change of the simulated value by `--set`, in percent of the value without it."""
         if self.unchanged is None or self.simulated is None:
             return None
         if self.unchanged == 0:
@@ -60,16 +60,16 @@ class Row(Brief):
 
     @property
     def is_judged(self) -> bool:
-        """Whether the row counts as passed or failed.
+        """Whether the row is counted as passed or failed.
 
-        A gap does not count. Any other row counts if it has a published or expected value, or if
-        its simulated value is missing.
+        A row of the kind `gap` is not counted. Any other row is counted if it has a published or
+        expected value, or if its simulated value is missing.
         """
         return self.expected.kind != "gap" and (self.expected.is_held or self.simulated is None)
 
     @property
     def passes(self) -> bool:
-        """Whether the simulated value is within the tolerance of the row; a gap always passes."""
+        """Whether the simulated value is within the row's tolerance; always true for a `gap`."""
         if self.expected.kind == "gap":
             return True
         if self.simulated is None:

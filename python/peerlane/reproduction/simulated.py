@@ -1,4 +1,4 @@
-"""`simulated.toml`: the simulated value of each published row of a system, from its last run."""
+"""Reads and writes `simulated.toml`: simulated values of published rows, from the last runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _File(Document):
 
 
 def load(folder: Traversable) -> dict[str, float]:
-    """The values of a system's rows; empty if there is no file.
+    """Reads the simulated values of a system's rows; empty if there is no `simulated.toml`.
 
     Args:
         folder: The folder of the system.
@@ -48,7 +48,7 @@ def load(folder: Traversable) -> dict[str, float]:
 
 
 def save(system: str, rows: Iterable[Row]) -> None:
-    """Writes the values of published rows; the values of rows that were not run stay.
+    """Writes the simulated values of published rows; values of rows that were not run are kept.
 
     Args:
         system: The name of the system.
@@ -65,7 +65,7 @@ def save(system: str, rows: Iterable[Row]) -> None:
 
 
 def published_rows(system: str) -> list[Row]:
-    """The published rows of a system with the values of the record; a gap may have none."""
+    """The published rows of a system with their values in `simulated.toml`; a gap may have none."""
     folder = folder_of(system)
     known = load(folder)
     return [
@@ -77,5 +77,5 @@ def published_rows(system: str) -> list[Row]:
 
 
 def rounded(value: float) -> float:
-    """A value with the number of digits of the record."""
+    """Rounds a value to the number of digits that `simulated.toml` has."""
     return float(f"{value:.6g}")

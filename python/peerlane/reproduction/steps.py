@@ -1,4 +1,8 @@
-"""The values to which an input is moved: 10 % more, or all over the range of a choice of ours."""
+"""Chooses the other values with which an input is tried when the sensitivity is studied.
+
+An input whose value has a source is increased by 10 %. An input whose value is our own choice gets
+each of the other values that it could have.
+"""
 
 from __future__ import annotations
 
@@ -17,25 +21,25 @@ if TYPE_CHECKING:
     from peerlane.reproduction.inputs import Input
 
 STEP = 0.1
-"""The share by which a number is moved."""
+"""The relative change of a number whose value has a source."""
 
 COUNTED = re.compile(r"_(cycles|symbols)$")
-"""Keys whose 0 is a count. At all other keys 0 switches a limit or a delay off."""
+"""The ends of keys for which 0 is a number like others; at other keys, 0 switches a limit off."""
 
 
 SMALL = 10
-"""Smaller whole numbers are moved by one, up and down; other numbers by a factor of two."""
+"""A whole number below this is tried one lower and one higher; other numbers halved and doubled."""
 
 
 class Step(NamedTuple):
-    """A new value, and its relative change; a choice, and a value that was 0, have no change."""
+    """A new value of an input, and the relative change; `None` for a name, a flag, and after 0."""
 
     value: Any
     share: float | None
 
 
 def steps(key: str, value: object) -> list[Step]:
-    """The values to which a setting may be moved, the best first; none for other texts.
+    """The new values with which a setting may be tried, the best first; none for a name.
 
     Args:
         key: The name of the setting.
@@ -54,7 +58,7 @@ def steps(key: str, value: object) -> list[Step]:
 
 
 def ends(key: str, value: object) -> list[Any]:
-    """Half and twice a number, for a setting without a stated range; none without a number.
+    """Half and twice the value of a setting, if it is a number without a stated range.
 
     Args:
         key: The name of the setting.
@@ -89,7 +93,7 @@ def _of_quantity(value: str) -> list[Step]:
 
 
 def constant_steps(value: object) -> list[Step]:
-    """The steps of a constant of experiments; all numbers of a tuple are moved together."""
+    """The new values of a constant of experiments; all numbers of a tuple change together."""
     if isinstance(value, int) and not isinstance(value, bool):
         return _whole(value) if value else []
     if not isinstance(value, tuple):
@@ -107,7 +111,7 @@ def _together(value: tuple[object, ...], moved: dict[int, list[Step]], attempt: 
 
 
 def steps_of(one: Input) -> list[Step]:
-    """The steps of an input, the best first."""
+    """The new values with which an input may be tried, the best first."""
     value = value_of(one)
     return (
         constant_steps(value) if one.kind == "constant" else steps(split_path(one.name)[-1], value)
@@ -117,9 +121,9 @@ def steps_of(one: Input) -> list[Step]:
 def alternatives(one: Input) -> list[Any]:
     """The other values that an input without a source could have.
 
-    These are the ends of the input's range in the catalogue. Without a range, they are half and
-    twice a number or a quantity, the next smaller and larger whole numbers for a small whole
-    number, and each other value of a choice.
+    If the catalogue states a range for the input, these are the ends of the range. Without a range,
+    a number or quantity is halved and doubled, a whole number below `SMALL` is changed by one down
+    and up, and an input with named values or a flag gets each other value.
     """
     value, key = value_of(one), split_path(one.name)[-1]
     if stated := range_of(one.name):
@@ -142,14 +146,14 @@ def _alternatives_of(key: str, value: object) -> list[Any]:
 
 
 def _whole(value: int) -> list[Step]:
-    """Steps of whole numbers: 10 % more and at least 1, else twice as many, else half."""
+    """New values of a whole number: 10 % more but at least 1 more, then twice, then half."""
     near = value + max(1, math.ceil(abs(value) * STEP - 1e-9))
     found = dict.fromkeys((near, 2 * value, value // 2 if value > 1 else near))
     return [Step(one, one / value - 1) for one in found if one != value]
 
 
 def _sizes(found: Quantity) -> Iterator[Step]:
-    """Steps of whole bytes: 10 % more, else an eighth more, twice as many, or half as many."""
+    """New sizes in whole bytes: 10 % more, then an eighth more, then twice, then half."""
     size = found.amount
     for factor in (Fraction(11, 10), Fraction(9, 8), Fraction(2), Fraction(1, 2)):
         new = math.ceil(size * factor)

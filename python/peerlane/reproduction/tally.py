@@ -1,7 +1,7 @@
-"""The counts of a system's rows: figures of the source, own checks, and rows without a value.
+"""Counts the rows of a system: published values, own checks, and rows without a value.
 
-The rows are counted separately, because only figures of the source show how well the source is
-reproduced.
+The three sorts of rows are counted separately, because only published values show how well the
+source is reproduced.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The number of rows within their tolerance, and outside it."""
+    """The number of rows whose value is within the tolerance, and of rows outside it."""
 
     within: int = 0
     missed: int = 0
@@ -40,10 +40,10 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Predictions:
-    """The published figures that a system predicts, and the errors of the predictions in percent.
+    """The number of published values that a system predicts, and the errors in percent.
 
-    A figure with which several rows are compared counts once. The median is the median of absolute
-    errors. The worst error has a sign and the name of its row.
+    A published value with which several rows are compared counts once. The median is the median of
+    the absolute errors. The worst error has its sign, and the id of its row.
     """
 
     count: int
@@ -54,14 +54,14 @@ class Predictions:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The rows of a system, counted separately."""
+    """The numbers of a system's rows, separately for each sort of row."""
 
     figures: dict[str, Count]
-    """The reproduced figures of the source, by kind; kinds without any are left out."""
+    """The counts of reproduced published values, by kind; kinds without rows are left out."""
     gaps: int
-    """The number of figures of the source that are not reproduced."""
+    """The number of published values that are not reproduced."""
     checks: Count
-    """The rows that are compared with our own arithmetic or expectation."""
+    """The counts of rows that are compared with our own arithmetic or expectation."""
     unpublished: int
     """The number of rows that are compared with nothing."""
     predictions: Predictions
@@ -93,13 +93,13 @@ class Tally:
 
     @property
     def published(self) -> Count:
-        """All figures of the source that are reproduced."""
+        """The count of all published values that are reproduced."""
         counts = self.figures.values()
         return Count(sum(one.within for one in counts), sum(one.missed for one in counts))
 
     @property
     def predicts(self) -> str:
-        """A sentence on the predictions of figures, their errors, and the fitted parameters."""
+        """A sentence about the number of predicted values, their errors, and fitted parameters."""
         found = self.predictions
         words = f"predicts {_counted(found.count, 'independent published figure')}"
         if found.median_error_percent is not None:
@@ -134,7 +134,7 @@ def _json(count: Count) -> dict[str, int]:
 
 
 def _independent(rows: Iterable[Row]) -> list[Row]:
-    """One row for each figure of the source: the row that counts, or the first that was run."""
+    """One row for each published value: the row named by `same_as`, or the first that was run."""
     by_figure: dict[str, Row] = {}
     for row in rows:
         figure = row.expected.same_as or row.id

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def reports_of(document: Json) -> list[Report]:
-    """The reports of a document, with the published values of the document."""
+    """The reports in a document, with published values from the document, not `expected.toml`."""
     if "systems" in document:
         return [_report(one) for one in document["systems"]]
     return [_report(document)]

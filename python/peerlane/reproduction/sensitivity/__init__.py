@@ -1,1 +1,1 @@
-"""The sensitivity of the predicted rows of a published system to every input, one at a time."""
+"""Measures how much each input changes the predicted rows of a published system."""

@@ -1,4 +1,4 @@
-"""Measures which inputs move the predicted rows of a system, and keeps earlier measurements."""
+"""Measures which inputs change the predicted rows of a system, and keeps earlier measurements."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ KEEP_S = 30.0
 """The seconds after which new measurements are written to the file."""
 
 SHARE_OF_GROUP = 0.3
-"""An estimate of the simulations for each input, before it is known which inputs move any row."""
+"""The estimated number of simulations for each input, until it is known which inputs have effects.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The outcome: the record, the number of simulations, and whether the record is complete."""
+    """The outcome of a study: its record, the number of simulations, and whether it is complete."""
 
     record: Record
     simulations: int
@@ -53,15 +54,15 @@ def save(
     executor: Executor | None = None,
     progress: Tell | None = None,
 ) -> Measured:
-    """Measures which inputs move the rows of a system; writes the record beside `expected.toml`.
+    """Measures which inputs change the rows of a system, and writes `sensitivity.toml`.
 
-    Values of an earlier record that are still valid are not measured again. After Ctrl-C, the file
-    is written with the measurements so far, and the outcome is not complete.
+    Values of an earlier `sensitivity.toml` that are still valid are not measured again. After
+    Ctrl-C, the file is written with the measurements so far, and the outcome is not complete.
 
     Args:
         system: The name of the system.
-        only: The figure to measure; earlier measurements of other figures are kept. All figures, if
-            absent.
+        only: The figure to measure; all figures, if absent. Earlier measurements of other figures
+            are kept.
         executor: The workers, which must be processes; the processors of this machine, if absent.
         progress: A function that is called with the present work and the time left.
 
@@ -70,7 +71,7 @@ def save(
         OSError: The file cannot be written.
     """
     path = Path(str(folder_of(system))) / record.FILE
-    with path.open("a", encoding="utf-8"):  # before the work, whether it can be written
+    with path.open("a", encoding="utf-8"):  # fails before the work if the file cannot be written
         pass
     expected = Expected.load(folder_of(system))
     figures = expected.predicted()
@@ -104,7 +105,7 @@ def _replace(path: Path, text: str) -> None:
 
 
 class _Work:
-    """The measurement of some figures."""
+    """The measurement of the sensitivity of some figures of a system."""
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class _Work:
         self._share = 0.0
 
     def run(self, keep: Callable[[], object], executor: Executor | None) -> None:
-        """Measures everything on all processors, and calls `keep` from time to time."""
+        """Measures all figures on all processors, and calls `keep` every `KEEP_S` seconds."""
         pool = executor or ProcessPoolExecutor(mp_context=get_context("spawn"), initializer=_begin)
         try:
             self._look(pool)
@@ -164,7 +165,7 @@ class _Work:
             self._looked(looks[future], future.result())
 
     def _looked(self, name: str, found: Look) -> None:
-        """Stores the simulation of a figure with unchanged inputs."""
+        """Stores the outcome of the simulation of a figure with unchanged inputs."""
         self.simulations += 1
         outcome = found.outcome
         if outcome.refused:
@@ -179,7 +180,7 @@ class _Work:
         self._kept[name] = self._right(name)
 
     def _right(self, name: str) -> Figure:
-        """The earlier measurements of a figure that are still valid, for inputs that are equal."""
+        """The earlier measurements of a figure that are valid: for inputs with the same values."""
         search = self._searches[name]
         new = Figure(rows={row: search.nominal[row] for row in search.watched})
         known = self._known if self._is_of_now else None
@@ -202,7 +203,7 @@ class _Work:
         return new
 
     def _plan(self, pool: Executor) -> None:
-        """Finds the possible moves of inputs that have not been measured yet."""
+        """Finds the possible changes of each input that has not been measured yet."""
         missing = {
             key: one
             for name, inputs in self._inputs.items()
@@ -225,7 +226,7 @@ class _Work:
         self._planned = True
 
     def _begin(self, pool: Executor, order: Iterable[Search]) -> bool:
-        """Begins simulations, of the fastest figure first; returns false if all have ended."""
+        """Begins simulations, the fastest figure first; returns false if all simulations ended."""
         for search in order:
             if todo := self._todo.pop(search.figure, None):
                 search.add(todo, movers=self._movers(), still=self._still(search.figure))
@@ -237,14 +238,14 @@ class _Work:
         return bool(self._running)
 
     def _movers(self) -> set[str]:
-        """The inputs that have moved any row of a figure."""
+        """The inputs that have changed any row of any figure."""
         found = {base(key) for one in self._searches.values() for key in one.changes}
         for known in self._known.figures.values() if self._known else ():
             found |= known.movers
         return found
 
     def _still(self, name: str) -> set[str]:
-        """The inputs that moved no row of the figure in an earlier measurement."""
+        """The inputs that changed no row of this figure in an earlier measurement."""
         old = self._known.figures.get(name) if self._known else None
         return old.inputs.keys() - old.movers if old else set()
 
@@ -256,7 +257,7 @@ class _Work:
         search.heard(group, outcome)
 
     def _tell(self) -> None:
-        """Reports the progress, once the amount of work is known."""
+        """Reports the progress, if a function for this was given."""
         if self._progress is None:
             return
         remaining = sum(one.remaining_s for one in self._searches.values())
@@ -269,7 +270,7 @@ class _Work:
         self._progress(Progress(self._share, words, remaining / (os.cpu_count() or 1)))
 
     def record(self, wanted: Container[str]) -> Record:
-        """The record of all measurements so far, for figures that are still wanted."""
+        """The record of all measurements so far, without figures that are not in `wanted`."""
         everything = {key: one for inputs in self._inputs.values() for key, one in inputs.items()}
         old = self._known or Record("", "", {}, {}, {})
         figures = {name: self._aged(one, everything) for name, one in old.figures.items()}
@@ -289,7 +290,7 @@ class _Work:
         )
 
     def _aged(self, figure: Figure, everything: dict[str, Input]) -> Figure:
-        """A figure that is not measured now; its inputs that have changed are left to be moved."""
+        """A figure that this study does not measure; inputs that have changed count as untried."""
         inputs = figure.inputs
         changed = {key for key, one in everything.items() if inputs.get(key) != one.value}
         if not self._is_of_now:
@@ -298,7 +299,7 @@ class _Work:
         return replace(figure, inputs=right, untried=sorted({*figure.untried, *changed}))
 
     def _figure(self, name: str, everything: dict[str, Input]) -> Figure:
-        """The measurements of a figure so far; inputs that it does not use count as moved."""
+        """The measurements of a figure so far; inputs that it does not use count as tried."""
         search, figure = self._searches[name], self._kept[name]
         pending = {move.input.name for group in search.left for move in group}
         pending |= {

@@ -1,6 +1,6 @@
-"""`sensitivity.toml`: how much each input changes the predicted rows of a system.
+"""Reads and writes `sensitivity.toml`: how much each input changes a system's predicted rows.
 
-Digests identify the scenario, modules, profiles and defaults of the measurement.
+Digests in the file identify the scenario, modules, profiles and defaults of the measurement.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 FILE = "sensitivity.toml"
 
 LISTED = 0.5
-"""An input is listed if moving it changes a row by more than this, in percent."""
+"""The change of a row, in percent, above which the file lists the input that causes it."""
 
 STRONG = 2.0
-"""A row depends on an input that changes it by more than this, in percent."""
+"""The change of a row, in percent, above which the row counts as dependent on the input."""
 
 _HEAD = """\
 # Change of each predicted row of {system}, in percent: when an input with a source changes by
@@ -45,52 +45,52 @@ class Figure:
     """The measurements of one figure."""
 
     inputs: dict[str, str] = field(default_factory=dict)
-    """Every input that was tried, with its value."""
+    """Each input with which a changed value was tried, and the unchanged value."""
     rows: dict[str, float] = field(default_factory=dict)
     """The values of the predicted rows with unchanged inputs."""
     moved: dict[str, dict[str, float]] = field(default_factory=dict)
-    """The inputs that move each row by more than `LISTED`, with the change in percent."""
+    """For each row, the inputs that change it by more than `LISTED`, and the change in percent."""
     little: list[str] = field(default_factory=list)
-    """Inputs that move rows, but none of them by more than `LISTED`."""
+    """The inputs that change rows, but no row by more than `LISTED`."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Moves that the fabric or the experiment refuses, and the reasons."""
+    """The changed values that the fabric or the experiment refuses, and the reasons."""
     untried: list[str] = field(default_factory=list)
-    """Inputs that have not been moved yet."""
+    """The inputs with which no changed value has been tried yet."""
 
     @property
     def movers(self) -> set[str]:
-        """The inputs that move any row, or are refused."""
+        """The inputs that change any row, or of which a changed value is refused."""
         moved = {key for found in self.moved.values() for key in found}
         return {base(key) for key in (*moved, *self.little, *self.refused)}
 
 
 @dataclass
 class Record:
-    """The measurements of a system."""
+    """The measurements of all figures of a system."""
 
     scenario: str
     """SHA-256 of the contents of `scenario.toml`, without comments."""
     experiments: str
-    """SHA-256 of the text of the system's modules."""
+    """SHA-256 of the text of the system's modules, without docstrings."""
     profiles: dict[str, str]
     """SHA-256 of each profile of the simulator that the fabric uses."""
     defaults: dict[str, str]
     """SHA-256 of the defaults of each kind of table in the fabric and its workloads."""
     figures: dict[str, Figure]
     fewer: dict[str, str] = field(default_factory=dict)
-    """The constants whose values in the study differ from those in `reproduce`, with these
-    values."""
+    """The constants that have other values in the study than in `reproduce`, with the values in the
+    study."""
     ranges: dict[str, str] = field(default_factory=dict)
-    """The values to which each input is moved that is a choice of ours."""
+    """For each input whose value is our own choice, the other values that are tried."""
 
 
 def base(name: str) -> str:
-    """The name of the moved input, without the value to which a choice was moved."""
+    """The name of the changed input, which is the part of a change's name before "="."""
     return name.partition("=")[0]
 
 
 def digest(value: object) -> str:
-    """SHA-256 of any value of JSON."""
+    """SHA-256 of the JSON of a value."""
     return sha256(json.dumps(value, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
@@ -100,14 +100,14 @@ def scenario_digest(system: str) -> str:
 
 
 def experiments_digest(system: str) -> str:
-    """SHA-256 of a system's modules, with their constants, but without their docstrings."""
+    """SHA-256 of the text of a system's modules, without docstrings and empty lines."""
     folder = Path(str(folder_of(system)))
     modules = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.py")}
     return digest({name: _code(path.read_text(encoding="utf-8")) for name, path in modules.items()})
 
 
 def _code(text: str) -> str:
-    """The lines of a module, without docstrings, other single strings and empty lines."""
+    """The text of a module, without docstrings, other strings that stand alone, and empty lines."""
     lines = text.splitlines()
     for node in ast.walk(ast.parse(text)):
         match node:
@@ -117,13 +117,13 @@ def _code(text: str) -> str:
 
 
 def profile_digests(names: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of profiles of the simulator; names that are no profiles are left out."""
+    """SHA-256 of each named profile of the simulator; names that are no profiles are left out."""
     known = profiles()
     return {name: digest(known[name]) for name in sorted(names) if name in known}
 
 
 def default_digests(kinds: Iterable[str]) -> dict[str, str]:
-    """SHA-256 of the defaults of kinds of tables; unknown kinds are left out."""
+    """SHA-256 of the defaults of each kind of table; unknown kinds are left out."""
     known = parameters()
     return {
         kind: digest({one.key: one.default for one in known[kind].values()})
@@ -133,10 +133,10 @@ def default_digests(kinds: Iterable[str]) -> dict[str, str]:
 
 
 def load(system: str) -> Record | None:
-    """The record of a system; `None` if there is no file.
+    """Reads `sensitivity.toml` of a system; `None` if there is no file.
 
     Raises:
-        FileError: The file is not a record.
+        FileError: The file does not have the form of `sensitivity.toml`.
     """
     path = folder_of(system) / FILE
     if not path.is_file():
@@ -159,7 +159,7 @@ class _Digests(Document):
 
 @dataclass(frozen=True)
 class _Figure(Document):
-    """A figure in the form of the file: only with inputs that not all figures share."""
+    """A figure in the form of the file, without the values of inputs, which the file has once."""
 
     name: str
     rows: dict[str, float]
@@ -171,7 +171,7 @@ class _Figure(Document):
 
 @dataclass(frozen=True)
 class _File(Document):
-    """The file, in which the inputs of all figures are stored once."""
+    """The form of the file, in which each input is stored once for all figures."""
 
     digests: _Digests
     inputs: dict[str, str]
@@ -180,19 +180,19 @@ class _File(Document):
     ranges: dict[str, str] = field(default_factory=dict)
 
     def figure(self, one: _Figure) -> tuple[str, Figure]:
-        """A figure with its name, and with all inputs that were moved."""
+        """The name of a figure, and the figure with all inputs that were tried."""
         tried = {name: value for name, value in self.inputs.items() if name not in one.untried}
         fields = asdict(one)
         return fields.pop("name"), Figure(inputs=tried, **fields)
 
 
 def advice(system: str) -> str:
-    """The advice for a record that is missing or stale."""
+    """The advice for a `sensitivity.toml` that is missing or stale."""
     return f"write it by `peerlane reproduce {system} --sensitivity --save`"
 
 
 def text(system: str, record: Record) -> str:
-    """The record in the form of `sensitivity.toml`."""
+    """The text of `sensitivity.toml` for a record."""
     inputs: dict[str, str] = {}
     for figure in record.figures.values():
         inputs |= figure.inputs
@@ -227,6 +227,6 @@ def _written(name: str, figure: Figure, inputs: dict[str, str]) -> dict[str, Any
 
 
 def _rounded(found: dict[str, float]) -> dict[str, float]:
-    """Changes with three digits, the largest change first."""
+    """Changes rounded to three digits, the largest change first."""
     largest = sorted(found.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
     return {name: float(f"{value:.3g}") for name, value in largest if not math.isnan(value)}

@@ -1,4 +1,8 @@
-"""The rule for the kind `predicted`: the row is right for all values of our own choices."""
+"""Checks the rule for rows of the kind `predicted`.
+
+The simulated value must be within the tolerance of the published value for every possible value of
+each input that has no independent source.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,12 @@ if TYPE_CHECKING:
 
 
 def concerns(system: str) -> list[str]:
-    """Objections to the predicted rows of a system; empty if all predictions are confirmed."""
+    """Messages about predicted rows that are not confirmed; empty if all rows are confirmed."""
     return stale(system) or [*unknown(system), *unfounded(system)]
 
 
 def unknown(system: str) -> list[str]:
-    """Messages about keys of `[[sources]]` and `[[ranges]]` that are no inputs."""
+    """Messages about names in `[[sources]]` and `[[ranges]]` that are not names of inputs."""
     known = [*of_scenario(scenario_text(system)), *everywhere(), *constants_of(system)]
     expected = Expected.load(folder_of(system))
     entries: dict[str, Sequence[Source]] = {
@@ -82,9 +86,10 @@ def _stale(system: str, known: Record, expected: Expected) -> Iterator[str]:
 
 
 def unfounded(system: str) -> list[str]:
-    """Messages about predicted rows outside their tolerance for another value of our choices.
+    """Messages about predicted rows that depend on an input whose value is our own choice.
 
-    Each message has the error and the correction.
+    Another value of the input takes the row out of its tolerance. Each message has the error and
+    the correction.
     """
     expected = Expected.load(folder_of(system))
     known = record.load(system)

@@ -1,8 +1,8 @@
-"""The search for the inputs that move the rows of one figure.
+"""Searches for the inputs that change the rows of one figure.
 
-Most inputs have almost no effect, so they are moved in groups. If a whole group moves no row by
-more than a tenth of the change that counts, none of its inputs counts; any other group is divided.
-Two inputs of a group whose effects cancel each other within this limit would not be found.
+Most inputs have almost no effect, so their values are changed in groups. If the changed values of a
+whole group change no row by more than `STILL`, none of its inputs counts as effective. Any other
+group is divided. Two inputs of a group whose effects cancel each other would not be found.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 GROUP = 16
-"""The inputs of a group at first, if their effects are not known yet."""
+"""The number of inputs in a group before it is divided, if their effects are not known yet."""
 
 STILL_GROUP = 64
-"""The inputs of a group at first, if they moved no row in an earlier measurement."""
+"""The number of inputs in a group before it is divided, if they changed no row earlier."""
 
 STILL = 0.2
-"""The change of a row, in percent, up to which a group counts as without effect."""
+"""The change of a row, in percent, up to which a group of inputs counts as without effect."""
 
 SINGLY = {"scenario"}
-"""The kinds of inputs that are moved one at a time from the beginning."""
+"""The kinds of inputs that are changed one at a time, and not in groups."""
 
 Group = tuple[Move, ...]
 
 
 @dataclass
 class Search:
-    """The groups of inputs of one figure that are left to be moved, and the changes found so far.
+    """State of the search for one figure: groups of inputs not tried yet, and changes found so far.
 
     Args:
         figure: The name of the figure.
-        nominal: The values of rows with unchanged inputs.
-        watched: The rows whose changes are wanted.
-        seconds: The seconds of the simulation.
+        nominal: The values of the rows with unchanged inputs.
+        watched: The rows whose changes are measured.
+        seconds: The duration of one simulation of the figure, in seconds.
     """
 
     figure: str
@@ -50,16 +50,16 @@ class Search:
     left: list[Group] = field(default_factory=list)
     running: int = 0
     changes: dict[str, dict[str, float]] = field(default_factory=dict)
-    """The changes of rows in percent, by the name of the input that was moved by 10 %."""
+    """For each effective move of an input, by its name, the changes of rows in percent."""
     refused: dict[str, str] = field(default_factory=dict)
 
     def add(self, moves: Iterable[Move], *, movers: set[str], still: set[str]) -> None:
-        """Adds inputs to move.
+        """Adds changes of inputs that are to be tried.
 
         Args:
-            moves: The moves of these inputs.
-            movers: Inputs that are known to move rows, which are moved one at a time.
-            still: Inputs that moved no row before, which are moved in large groups.
+            moves: The inputs and their changed values.
+            movers: The inputs that are known to change rows; they are changed one at a time.
+            still: The inputs that changed no row earlier; they are changed in large groups.
         """
         groups: dict[tuple[str, int], list[Move]] = {}
         for move in moves:
@@ -72,7 +72,7 @@ class Search:
                 groups.setdefault((kind, GROUP), []).append(move)
         for (_, most), together in groups.items():
             taken: list[list[Move]] = []
-            for move in together:  # alternatives of one choice cannot be taken together
+            for move in together:  # a group has at most one value of each input
                 there = next(
                     (
                         one
@@ -88,7 +88,7 @@ class Search:
             self.left += map(tuple, taken)
 
     def heard(self, group: Group, outcome: Outcome) -> None:
-        """Handles the outcome of moving a group."""
+        """Handles the outcome of a simulation with the changed values of a group."""
         if self._is_still(outcome):
             return
         if len(group) > 1:
@@ -102,7 +102,7 @@ class Search:
             self._moved(move, outcome)
 
     def _is_still(self, outcome: Outcome) -> bool:
-        """Whether all rows exist, and the watched rows have not changed by more than `STILL`."""
+        """Whether the outcome has all rows, and no watched row has changed by more than `STILL`."""
         return outcome.rows.keys() == self.nominal.keys() and all(
             abs(outcome.rows[row] - self.nominal[row]) <= STILL / 100 * abs(self.nominal[row])
             for row in self.watched

@@ -1,4 +1,4 @@
-"""One simulation of a figure with inputs moved."""
+"""Simulates a figure with changed values of some inputs."""
 
 from __future__ import annotations
 
@@ -29,31 +29,32 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """An input, and the number of its step, or the value to which it is moved."""
+    """A change of an input: the number of a step in `steps_of`, or another value."""
 
     input: Input
     attempt: int = 0
     to: object = None
-    """The value to which a choice is moved; other inputs are moved by a step."""
+    """The new value, if the value of the input is our own choice; otherwise `attempt` has the step.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a simulation: the rows, or the first line of the error."""
+    """The outcome of a simulation: values of rows, or the error's type and first line."""
 
     rows: Mapping[str, float] = field(default_factory=dict)
     refused: str = ""
     share: float | None = None
-    """The share by which the input was moved, if only one was moved."""
+    """The relative change of the input, if only one input was changed, by a step."""
     more: bool = False
-    """Whether the input has another step to try."""
+    """Whether the last changed input has another step to try."""
     seconds: float = 0
-    """The seconds of the simulation."""
+    """The duration of the simulation, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A figure with unchanged inputs."""
+    """The outcome of a figure with unchanged inputs, and the inputs that the figure uses."""
 
     outcome: Outcome
     inputs: Mapping[str, Input]
@@ -71,14 +72,14 @@ def simulate(
     *,
     watch: Callable[[Scenario], object] | None = None,
 ) -> Outcome:
-    """Simulates a figure with moved inputs, up to the last wanted row.
+    """Simulates a figure with changed inputs, until all wanted rows have values.
 
     Args:
         system: The published system.
         figure: The name of the figure's function in the experiments.
         wanted: The ids of the wanted rows.
-        moves: The inputs to move, all at once.
-        watch: A function that is called with each scenario.
+        moves: The changes of inputs, which are all made together.
+        watch: A function that is called with each scenario that is simulated.
     """
     machine, share, more = replace(studied(system), watch=watch), None, False
     began = time.monotonic()
@@ -111,20 +112,20 @@ def look(system: str, figure: str, wanted: frozenset[str]) -> Look:
 
 
 def studied(system: str) -> Machine[Any]:
-    """The machine of a system in a sensitivity study, with the constants `FEWER`, if any."""
+    """The machine of a system in a sensitivity study, with the constants `FEWER` if it has them."""
     machine = machine_of(system)
     constants = getattr(experiments_of(system), "FEWER", machine.constants)
     return replace(machine, constants=constants)
 
 
 def fewer(system: str) -> dict[str, str]:
-    """The constants whose values differ between the study and `reproduce`, with study values."""
+    """The constants that the study changes from the values in `reproduce`, with study values."""
     usual, here = asdict(machine_of(system).constants), asdict(studied(system).constants)
     return {name: repr(value) for name, value in here.items() if value != usual[name]}
 
 
 def constants_of(system: str) -> dict[str, Input]:
-    """The constants of a system that can be moved."""
+    """The constants of a system's experiments that are inputs, because another value exists."""
     values = asdict(studied(system).constants)
     return {
         CONSTANT + name: Input("constant", CONSTANT + name, repr(value))
@@ -134,9 +135,10 @@ def constants_of(system: str) -> dict[str, Input]:
 
 
 def probe(system: str, one: Input, others: list[Any] | None) -> tuple[list[Move], dict[str, str]]:
-    """The moves of an input that the system's fabric accepts, and the refused moves, by name.
+    """Finds the changes of an input that the system's fabric accepts, and the refused changes.
 
-    An input that is a choice of ours, or is no number, has a move for each of its other values.
+    An input whose value is our own choice, or is no number, is tried with each of `others`. Any
+    other input is tried with the first step that the fabric accepts.
     """
     found = steps_of(one)
     if others is None and (not found or isinstance(value_of(one), bool)):
@@ -154,17 +156,17 @@ def probe(system: str, one: Input, others: list[Any] | None) -> tuple[list[Move]
 
 
 def named(move: Move) -> str:
-    """The name of a move: the name of its input, with the value to which a choice is moved."""
+    """The name of a change: the name of its input, with the new value if it is not a step."""
     return move.input.name if move.to is None else f"{move.input.name}={shown(move.to)}"
 
 
 def shown(value: object) -> str:
-    """The value to which a choice is moved, as a part of the name of its move."""
+    """A new value, in the form in which names of changes have it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _refusal(system: str, move: Move) -> str:
-    """The error of the system's fabric with a move; empty if there is none."""
+    """The error of the system's fabric with a changed input; empty if there is no error."""
     try:
         with already_warned():
             _moved(studied(system), move)[0].simulation()
@@ -174,7 +176,7 @@ def _refusal(system: str, move: Move) -> str:
 
 
 def _moved(machine: Machine[Any], move: Move) -> tuple[Machine[Any], float | None, bool]:
-    """The machine with a moved input, the share, and whether the input has another step."""
+    """The machine with a changed input, the relative change, and whether there is a next step."""
     if move.to is not None:
         return machine.moved(move.input.name, move.to), None, False
     found = steps_of(move.input)
@@ -183,9 +185,10 @@ def _moved(machine: Machine[Any], move: Move) -> tuple[Machine[Any], float | Non
 
 
 def is_movable(key: str, one: Input) -> bool:
-    """Whether a default or a setting is a number or a choice that can be moved.
+    """Whether a default or a profile's setting can be tried with another value.
 
-    A choice in a workload, such as reading or writing, is not a choice of the simulator.
+    A flag or name in a workload, such as reading or writing, is not changed, because it is no
+    property of the simulator.
     """
     value = value_of(one)
     if is_name(key) or value == "none":
