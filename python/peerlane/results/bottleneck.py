@@ -1,4 +1,4 @@
-"""The bottlenecks of a run: where flows wait, and their rates when the limit there is lifted."""
+"""Defines bottlenecks of a run: places where flows wait, and the effect of lifting their limits."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ OF_FLOW = "keeps the interval of the flow"
 _AS_ALONE = "each is as fast as alone"
 
 AS_ALONE = 0.95
-"""The part of a flow's rate alone from which on sharing is without effect."""
+"""If a flow reaches this part of the rate that it has alone, sharing counts as without effect."""
 
 FULL = 0.9
-"""The share of flows' time from which on a wire counts as full."""
+"""A wire counts as full if flows wait for it for at least this share of their time."""
 
 ALIKE = 0.05
-"""Rates that differ by a smaller share are written as one rate."""
+"""If the rates of flows differ by at most this share, a sentence has only one rate."""
 
 _SPACE = "space for completions"
 _FEW = {
@@ -42,17 +42,17 @@ _FEW = {
 """Words for the resource of which too few are available, by the detail of the limit."""
 
 _MOST_NAMES = 3
-"""The most names in a sentence."""
+"""The largest number of names in a sentence."""
 
 _MOST_KEYS = 2
-"""The most keys in a sentence."""
+"""The largest number of changed keys in a sentence."""
 
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Rates(Document):
-    """The rates of some flows, in bytes a second: of all together, and the least and the most."""
+    """The total, the least and the greatest rate of some flows, in bytes a second."""
 
     total: float
     least: float
@@ -66,12 +66,12 @@ class Rates(Document):
 
     @property
     def is_one(self) -> bool:
-        """Whether all rates are about the same."""
+        """Whether the least and the greatest rate are about the same."""
         return self.most - self.least <= ALIKE * self.most
 
     @property
     def each(self) -> str:
-        """The rate of each flow in GB/s, without the unit."""
+        """The rate of a flow in GB/s, or the least and the greatest rate, without the unit."""
         if self.is_one:
             return _gigabytes((self.most + self.least) / 2)
         return f"{_gigabytes(self.least)} to {_gigabytes(self.most)}"
@@ -79,10 +79,10 @@ class Rates(Document):
 
 @dataclass(frozen=True, slots=True)
 class Change(Document):
-    """A changed key.
+    """A changed key of a scenario.
 
-    The value before is `None` if the simulator calculates it; the value after is `None` if the key
-    is left out.
+    `source` is the value before the change; it is `None` if the simulator calculates the value.
+    `value` is the new value; it is `None` if the change leaves the key out.
     """
 
     __pydantic_config__ = renamed(source="from", value="to")
@@ -93,7 +93,7 @@ class Change(Document):
 
     @property
     def setting(self) -> str:
-        """The change in the form of `--set`; a key that is left out has no value."""
+        """The change as `KEY=VALUE`, or as "KEY left out"."""
         if self.value is None:
             return f"{self.key} left out"
         value = str(self.value).lower() if isinstance(self.value, bool) else self.value
@@ -102,7 +102,10 @@ class Change(Document):
 
 @dataclass(frozen=True, slots=True)
 class Loss(Document):
-    """A flow of another place that becomes slower by changes: its rates in bytes a second."""
+    """A flow that does not wait at the bottleneck, but is slower with the changes.
+
+    The rates before and after the changes are in bytes a second.
+    """
 
     flow: str
     before: float
@@ -111,12 +114,12 @@ class Loss(Document):
 
 @dataclass(frozen=True, slots=True)
 class WhatIf(Document):
-    """Changed keys, and the measurements of a run with them.
+    """Changed keys of a scenario, and the measurements of a run with these changes.
 
-    `rates` are the rates of the flows of the bottleneck. `next` has the limits of these flows in
-    the run, the limit of most flows first; it is empty if the flows were too short to be observed.
-    `losses` are flows of other places that become slower by 5 % or more. `is_full` is whether the
-    first limit of `next`, if it is a wire, is full.
+    `rates` are the rates of the flows of the bottleneck. `next` has the places that limit these
+    flows in the run with the changes. The place that limits most flows is first. `next` is empty if
+    the flows were too short to be observed. `losses` are flows of other places that are slower by
+    5 % or more. `is_full` is whether the first place of `next` is full, if it is a wire.
     """
 
     changes: tuple[Change, ...]
@@ -127,7 +130,7 @@ class WhatIf(Document):
 
     @property
     def remark(self) -> str:
-        """A further effect of the changes, in words; empty for most changes."""
+        """Another consequence of the changes, such as lost isolation, in words; usually empty."""
         if any(one.setting.endswith(".iommu=false") for one in self.changes):
             return "devices are not isolated from memory any more"
         is_of_software = any(one.key.endswith(".request_size") for one in self.changes)
@@ -135,7 +138,7 @@ class WhatIf(Document):
 
     @property
     def lost(self) -> str:
-        """The flows of other places that become slower, in words; empty if there are none."""
+        """The flows of other places that are slower with the changes, in words; may be empty."""
         shown = [
             f"{one.flow} falls from {_gigabytes(one.before)} to {_gigabytes(one.after)} GB/s"
             for one in self.losses[:_MOST_KEYS]
@@ -148,16 +151,21 @@ class WhatIf(Document):
 class Bottleneck(Document):
     """A place where flows wait, or several places that are alike, such as the links of devices.
 
-    `flows` are the ids of the flows that wait there, on average for the `share` of their time.
-    `amount` is the number or size of the resource that they wait for, such as tags, if a key states
-    it. The `reason` is a fault on the way of the flows, such as bit errors, if the first change
-    mends it. Each of the `steps` keeps the changes of the steps before it, until the limit is at
-    another place. The first step is the change that helps most among the changes that need no new
-    part. `instead` are other changes, each by itself. `alone`, without changes, has flows that ran
-    without all other flows. A change that gains less than 1 % is in `not_lifted`, with the reason.
-    The `error_bar` of the rate of all flows together exists if it was requested. `is_limit` is
-    whether the place limits the flows, `adds_up` whether the sum of their rates is the rate of the
-    place while all of them ran, and `is_full` whether a wire was full for a part of the time.
+    `flows` are the ids of the flows that wait at the place, and `share` is the mean share of their
+    time for which they wait. `amount` is the number or size of the resource for which flows wait,
+    such as tags, if a key states it. `reason` describes a fault on the path of the flows, such as
+    bit errors, if the first change removes this fault.
+
+    Each of the `steps` is a run that keeps the changes of earlier steps; the last step is the one
+    after which another place limits the flows. The first step is the change that helps most among
+    the changes that need no new part. `instead` has other changes, each tried by itself. `alone`
+    has the rates of flows that ran without all other flows, and no changes. `not_lifted` has the
+    changes that gain less than 1 %, each with the reason.
+
+    `error_bar` belongs to the total rate of the flows; it exists if error bars were requested.
+    `is_limit` is whether the place limits the flows. `adds_up` is whether the rates of the flows
+    add up to the rate of the place, because all flows ran at the same time. `is_full` is whether a
+    wire of the place was full for a part of the time.
     """
 
     kind: Kind
@@ -180,13 +188,13 @@ class Bottleneck(Document):
 
     @property
     def causes(self) -> tuple[Cause, ...]:
-        """The causes of waits at each of the places."""
+        """The causes of waits at this bottleneck, one for each of its places."""
         detail = None if self.kind == "wire" else self.detail
         return tuple(Cause(self.kind, where, self.direction, detail) for where in self.where)
 
     @property
     def sentence(self) -> str:
-        """The limit, the rates of its flows, and their rates with each step, in words."""
+        """The limit, the rates of the limited flows, and their rates with each step, in words."""
         flows = len(self.flows)
         total = f"{_gigabytes(self.rates.total)} GB/s"
         if self.error_bar is not None:
@@ -243,7 +251,7 @@ class Bottleneck(Document):
         return "; ".join(islice(states, 2 if what_if is self.alone else 1))
 
     def is_as_alone(self, what_if: WhatIf) -> bool:
-        """Whether slower flows are as fast as alone after changes, but still limited here."""
+        """Whether changes make the slower flows as fast as alone, though the limit is the same."""
         if self.alone is None or not self.alone.next or what_if is self.alone:
             return False
         alone = self.alone.rates.most
@@ -287,10 +295,11 @@ class Bottleneck(Document):
 
 
 def said(one: Bottleneck, most: int = _MOST_KEYS) -> Iterator[tuple[str, float | None, str, str]]:
-    """The rows of a table of changes, each with at most this number of keys.
+    """The rows of a table of the changes at a bottleneck; a row has at most `most` keys.
 
-    Each row has the changes, the rate of all flows (none for flows that ran alone), the rate of
-    each flow, and the next limit. A row that begins with "and" keeps the changes of the rows above.
+    Each row has the changes, the total rate of the flows (none for flows that ran alone), the rate
+    of each flow, and the next limit. A row that begins with "and" keeps the changes of the rows
+    above it.
     """
     yield "as it is", one.rates.total, one.rates.each, one.state
     before: tuple[Change, ...] = ()
@@ -321,12 +330,12 @@ def _keys(changes: Sequence[Change], most: int) -> str:
 
 
 def without_numbers(words: str) -> str:
-    """Replaces numbers in words, so that the words of alike flows and places are equal."""
+    """Replaces the numbers in a name by "#", so that the names of similar places are equal."""
     return _NUMBER.sub("#", words)
 
 
 def joined(names: Sequence[str]) -> str:
-    """Names in words; of many names only the first few."""
+    """Joins names with commas and "and"; of many names only the first few and a number."""
     shown = list(names[:_MOST_NAMES])
     if more := len(names) - len(shown):
         shown.append(f"{more} more")
@@ -334,7 +343,7 @@ def joined(names: Sequence[str]) -> str:
 
 
 def next_limits(limits: Iterable[Cause | None]) -> tuple[Cause, ...]:
-    """The places that limit some flows, the place of most flows first."""
+    """The places in the limits of flows; the place that limits most flows is first."""
     counted = Counter(limit.place for limit in limits if limit is not None)
     return tuple(place for place, _ in counted.most_common())
 
@@ -348,14 +357,14 @@ def _gigabytes(rate: float) -> str:
 
 
 def _names(causes: Sequence[Cause]) -> str:
-    """The names of the places of causes, in the form of the tables of a run."""
+    """The places of some causes, with the names that the tables of a run have."""
     return joined(
         [f"`{one.where} {one.direction}`" if one.direction else f"`{one.where}`" for one in causes]
     )
 
 
 def _noun(causes: Sequence[Cause], amount: Value = None) -> str:
-    """The resource for which flows wait at places that are alike, in words."""
+    """The resource for which flows wait at similar places, in words."""
     kind, detail = causes[0].kind, causes[0].detail
     names = _names(causes)
     much = "" if amount is None else f" ({amount})"
@@ -384,7 +393,7 @@ def _sockets(causes: Sequence[Cause]) -> str:
 
 
 def _state(causes: Sequence[Cause], amount: Value = None, *, is_full: bool = True) -> str:
-    """The state of some places that are alike, in words."""
+    """The state of similar places, such as "has too few tags", in words."""
     kind, detail = causes[0].kind, causes[0].detail
     names = _names(causes)
     one = len(causes) == 1
@@ -406,7 +415,7 @@ def _state(causes: Sequence[Cause], amount: Value = None, *, is_full: bool = Tru
 
 
 def _still(state: str) -> str:
-    """The words for a state that has not changed."""
+    """Adds "still" to the words for a state, because changes of keys have not changed it."""
     said = re.sub(r" (has|have|keeps?) ", r" still \1 ", state, count=1)
     return said if said != state else re.sub(r" (is|are) ", r" \1 still ", state, count=1)
 
@@ -438,7 +447,7 @@ def _way(changes: Sequence[Change], before: Sequence[Change], causes: Sequence[C
 
 
 def _speeds(changes: Sequence[Change]) -> tuple[list[str], str] | None:
-    """The links and their speed, if all changes set the same generation and width of links."""
+    """The changed links and their new speed, if all changes set links to this same speed."""
     found: dict[str, dict[str, Value]] = {}
     for one in changes:
         *place, key = split_path(one.key)

@@ -1,4 +1,4 @@
-"""The short text of a result in a Python prompt: one line, for results of any size."""
+"""Makes the `repr` of results: one line in a Python prompt, for results of any size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 LONGEST = 100
-"""The most characters of the line, and of each text in it."""
+"""The largest number of characters in the line, and in each text of the line."""
 
 
 class Brief:
@@ -25,7 +25,7 @@ class Brief:
 
 
 def brief(row: Any) -> str:  # noqa: ANN401 - any dataclass
-    """The line for a dataclass."""
+    """The line of text that is the `repr` of a dataclass."""
     line = f"{type(row).__name__}("
     values = {field.name: _short(getattr(row, field.name)) for field in fields(row)}
     shown = [f"{name}={value}" for name, value in values.items() if value is not None]

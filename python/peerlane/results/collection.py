@@ -1,4 +1,4 @@
-"""An ordered collection of results that can be converted to a pandas frame."""
+"""Defines `Collection`: an ordered list of results that can be converted to a pandas frame."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ else:
 
 
 MOST_KEYS = 6
-"""The most keys of rows in the `repr` of a collection."""
+"""The largest number of keys of rows that the `repr` of a collection shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class By:
-    """Annotates a collection in a document: `keys` are the fields by which a row is found."""
+    """Annotates a collection in a dataclass; `keys` are the fields by which a row is found."""
 
     keys: tuple[str, ...]
 
@@ -41,10 +41,11 @@ class By:
 
 
 class Collection(Sequence[Row], Generic[Row]):
-    """Rows in the order of the simulator, which are found by position or by their `key` fields.
+    """Rows in the order of the simulator; a row is found by its position or by its `key` fields.
 
-    If the key has several fields, such as the name and the direction of a link, a row is found by
-    all fields, `links["h0-s0", "up"]`, or by the first fields if only one row has these values.
+    If the key has several fields, such as the name and the direction of a link, the index has a
+    value for each field, as in `links["h0-s0", "up"]`. The last fields may be left out if only one
+    row has the values of the first fields.
     """
 
     def __init__(self, rows: Iterable[Row] = (), *, key: str | tuple[str, ...] = "id") -> None:
@@ -59,7 +60,7 @@ class Collection(Sequence[Row], Generic[Row]):
     def __getitem__(
         self, which: int | str | tuple[str | int, ...] | slice
     ) -> Row | Collection[Row]:
-        """A row, or, for a slice, a collection.
+        """The row at a position or with a key; for a slice, a collection of rows.
 
         Raises:
             IndexError: There is no row at this position.
@@ -78,18 +79,18 @@ class Collection(Sequence[Row], Generic[Row]):
         raise KeyError(f"{which!r}; there are {offered or 'none'}")
 
     def _rows_by_key(self) -> dict[tuple[object, ...], list[Row]]:
-        """The rows that have each key, or each beginning of a key with several fields."""
+        """For each key, and for each beginning of a key with several fields, the rows with it."""
         if self._by_key is None:
             found: dict[tuple[object, ...], list[Row]] = {}
             for row in self._rows:
                 values = tuple(getattr(row, field) for field in self._key)
                 for length in range(1, len(values) + 1):
                     found.setdefault(values[:length], []).append(row)
-            self._by_key = found  # whole, because several threads may look for rows
+            self._by_key = found  # assigned when complete, because several threads may read it
         return self._by_key
 
     def _written(self, row: Row) -> str:
-        """The key of a row, in the form between brackets."""
+        """The key of a row, as it is written between brackets to find the row."""
         values = [getattr(row, field) for field in self._key]
         return str(values[0]) if len(values) == 1 else f"[{', '.join(map(repr, values))}]"
 

@@ -45,8 +45,8 @@ def decode_strictly(kind: type[T], text: str) -> T:
     """Reads a document that may be damaged: each value has the type of its field.
 
     Raises:
-        ValueError: The text does not have the form; the message has the first place, and the
-            reason.
+        ValueError: The text does not have the form of the kind; the message has the place of the
+            first error, and the reason.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - as below
 
@@ -63,7 +63,7 @@ def check(kind: type, text: str, *, is_of_other_version: bool) -> None:
     In a document of another version of Peerlane, fields may be missing or unknown.
 
     Raises:
-        ValueError: The text does not have the form.
+        ValueError: The text does not have the form of the kind.
     """
     from pydantic import ValidationError  # noqa: PLC0415 - as below
 
@@ -77,7 +77,7 @@ def check(kind: type, text: str, *, is_of_other_version: bool) -> None:
 
 
 def _told(errors: Sequence[ErrorDetails]) -> str:
-    """The first of some errors in words, and the number of other errors."""
+    """The first of several errors in words, and the number of the other errors."""
     first, *others = errors
     place = ".".join(map(str, first["loc"]))
     said = first["msg"].removeprefix("Value error, ")
@@ -87,10 +87,10 @@ def _told(errors: Sequence[ErrorDetails]) -> str:
 
 
 STRICT = {"strict": True}
-"""The context in which texts inside a document, such as histograms, are also checked."""
+"""The context of validation with which encoded texts in a document, as histograms, are checked."""
 
 _OF_VERSIONS = ("missing", "extra_forbidden", "unexpected_keyword_argument")
-"""The kinds of errors that documents of other versions may have."""
+"""The kinds of errors that are accepted in documents of other versions of Peerlane."""
 
 
 def encode(document: object) -> dict[str, Any]:

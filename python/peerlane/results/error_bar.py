@@ -1,4 +1,4 @@
-"""Error bars: the range in which each number may lie, and the defaults that cause the range."""
+"""Defines error bars: the range in which each number of a result may lie, and its causes."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 STILL = 0.002
-"""The share of a number up to which a change by a default counts as no change."""
+"""A change of a number by at most this share of the number counts as no change."""
 
 
 @dataclass(frozen=True, slots=True)
 class MovedDefault(Document):
-    """A default that moves a number: an end of the default's range, and the number with it."""
+    """A changed default and its effect on a number of a result.
+
+    `value` is the default, `to` is an end of its range, and `number` is the number of the result
+    with this end.
+    """
 
     name: str
     value: str
@@ -28,13 +32,13 @@ class MovedDefault(Document):
 
     @property
     def key(self) -> str:
-        """The key of the default, without the sections that share it."""
+        """The key of the default, without the sections of a scenario that share the default."""
         return key_of(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorBar(Document):
-    """A number of a result and the range in which it may lie; the strongest causes come first."""
+    """A number of a result and the range in which it may lie; the strongest cause is first."""
 
     value: float
     low: float
@@ -43,10 +47,11 @@ class ErrorBar(Document):
 
     @classmethod
     def of(cls, value: float, moved: Iterable[MovedDefault]) -> ErrorBar:
-        """The error bar of a number from the moves of defaults.
+        """The error bar of a number, from its values with changed defaults.
 
-        For each default, the largest changes of the number upwards and downwards are added in
-        quadrature, separately for both directions, as independent errors.
+        The upper end is calculated from the largest increase of the number by each default: these
+        increases are added in quadrature, because the errors are independent. The lower end is
+        calculated in the same way from the largest decreases.
         """
         up: dict[str, float] = {}
         down: dict[str, float] = {}
@@ -76,8 +81,8 @@ class ErrorBars(Document):
     Attributes:
         name: The name of the scenario.
         bars: The error bars, by the paths of the numbers.
-        moved: The defaults that were moved, by name, and the ends of their ranges.
-        refused: The ends that the scenario refuses or with which it cannot run, and the reasons.
+        moved: For each default that was changed, by its name, the ends of its range.
+        refused: The ends of ranges with which the scenario cannot be built or run, and the reasons.
         runs: The number of runs.
     """
 
@@ -107,5 +112,5 @@ class ErrorBars(Document):
 
 
 def key_of(name: str) -> str:
-    """The key of a default by its name, without the sections that share it."""
+    """The key in the name of a default, without the sections that share the default."""
     return name.partition(":")[2].removeprefix("*.")

@@ -1,4 +1,4 @@
-"""The expectations of a scenario, with the values that a run measured."""
+"""Defines the entries of `[[expect]]` in a result, with the values that a run measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from peerlane.results.workload import Column
 
 @dataclass(frozen=True, slots=True)
 class Expectation(Document):
-    """A number of the result that a scenario expects within bounds: an entry of `[[expect]]`.
+    """An entry of `[[expect]]`: a number of the result, and the bounds that the scenario expects.
 
     `metric` is the path of the number in the JSON. The bounds and the measured `value` are in the
     unit of the metric, such as nanoseconds; `value` is `None` if the run has not measured the
@@ -48,6 +48,6 @@ class Expectation(Document):
         is_less = self.at_least is not None and self.value < self.at_least
         relation, bound = ("less", self.at_least) if is_less else ("more", self.at_most)
         value, right = self.shown(self.value), self.shown(bound)
-        if value == right:  # they differ in later digits
+        if value == right:  # the rounded texts are equal, but the numbers are not
             value, right = str(self.value), str(bound)
         return f"{self.metric} is {value}, {relation} than {right}"

@@ -1,4 +1,4 @@
-"""Explanations of the rates of flows: bottlenecks, and what each flow waited for."""
+"""Explains the rates of flows: the bottlenecks, and the resources for which each flow waited."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ if TYPE_CHECKING:
     from peerlane.results.error_bar import ErrorBars
 
 _MOST_NAMES = 3
-"""The most other workloads that a sentence names."""
+"""The largest number of other workloads that a sentence names."""
 
 
 _LOST = 0.05
-"""The share of the time above which a link that is down or trains again is mentioned."""
+"""If flows wait at least this share of their time for a link that is down or retrains, the
+bottleneck mentions it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlowExplanation(Document):
     """The explanation of the rate of one flow.
 
-    `shares` divide the time of the flow, from its start to its last request, by what it waited for,
-    the longest wait first; they add up to 1. `limit` is the limit of the rate; it is `None` if the
-    flow was too short to be observed, or stopped long before its end, which `silence` then states.
+    `shares` divide the time of the flow, from its start to its last request, by the causes of
+    waits. The longest wait is first, and the shares add up to 1. `limit` is the cause that limits
+    the rate. It is `None` if the flow was too short to be observed, or if nothing of the flow
+    arrived for a long time before its end; in this second case, `silence` has a sentence about it.
     """
 
     id: str
@@ -50,17 +52,18 @@ class FlowExplanation(Document):
     def limit_share(self) -> float:
         """The share of the time that the flow waited for its limit.
 
-        If packets of other workloads are the limit, packets of all other workloads there count.
+        If packets of another workload limit the flow, the share includes the waits for packets of
+        all other workloads on the same wire.
         """
         return sum(share.share for share in self._of_limit())
 
     def share_at(self, place: Cause) -> float:
-        """The share of the time that the flow waited at a place, for its own or other packets."""
+        """The share of the time that the flow waited at a place, for packets of any workload."""
         return sum(share.share for share in self.shares if share.cause.place == place)
 
     @property
     def sentence(self) -> str:
-        """The limit in words."""
+        """A sentence about the limit of the flow."""
         if self.limit is None:
             return self.silence or f"{self.id} was too short to be seen"
         share, waits = self.waits
@@ -68,7 +71,7 @@ class FlowExplanation(Document):
 
     @property
     def waits(self) -> tuple[str, str]:
-        """The share of the time that the flow waits for its limit, and the limit, in words."""
+        """Two texts: the share of the time that the flow waits for its limit, and the limit."""
         if self.limit is None:
             return "", self.silence or "too short to be seen"
         share = percent(self.limit_share)
@@ -81,7 +84,7 @@ class FlowExplanation(Document):
         return share, told(limit)
 
     def _of_limit(self) -> list[Share]:
-        """The shares of the time of the flow's limit."""
+        """The entries of `shares` that belong to the limit of the flow."""
         if self.limit is None or self.limit.kind != "arbitration":
             return [share for share in self.shares if share.cause == self.limit]
         place = self.limit.where, self.limit.direction
@@ -91,10 +94,11 @@ class FlowExplanation(Document):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(Document):
-    """The explanation of the rates of the flows of one run; `str` has it in words.
+    """The explanation of the rates of the flows of one run; `str` returns it in words.
 
-    `bottlenecks` are the places where flows wait; the place where lifting the limit gains most is
-    first. If this run failed, `failures` has the reasons, which may also have caused the waits.
+    `bottlenecks` are the places where flows wait. The first is the place whose limit, if it is
+    lifted, gains most. If the run failed, `failures` has the reasons, which may also have caused
+    the waits.
     """
 
     name: str
@@ -105,7 +109,7 @@ class Explanation(Document):
 
     @property
     def sentence(self) -> str:
-        """The limit of the whole fabric, and the changes that would lift it, in one line."""
+        """One line about the first bottleneck: its limit, and the changes that would lift it."""
         if self.bottlenecks:
             return self.bottlenecks[0].sentence
         if silent := [one.silence for one in self.flows if one.silence is not None]:
@@ -135,11 +139,11 @@ class Explanation(Document):
 def bottlenecks(
     flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, str]], slow: Iterable[str] = ()
 ) -> list[Bottleneck]:
-    """The places that limit some flows; the place where flows could gain most is first.
+    """The places that limit flows; the place where flows could gain most is first.
 
     Places whose names differ only in numbers are one bottleneck. The wire of a device's own link
-    comes last, because a device cannot be faster. The gain at slow links of devices, which may be
-    slow on purpose, counts half.
+    comes last, because a device cannot be faster than its link. At a link of a device that is
+    slower than necessary, half of the gain counts, because the link may be slow on purpose.
 
     Args:
         flows: The flows.
@@ -159,10 +163,10 @@ def bottlenecks(
 
 
 def _promise(one: Bottleneck) -> float:
-    """An estimate of what flows could gain at a place, in bytes a second.
+    """Estimates by how much flows could be faster at a place, in bytes a second.
 
-    A flow that waits for tags or buffers moves no data in this time. The estimate is that a change
-    makes flows at most twice as fast.
+    A flow that waits for tags or buffers moves no data during the wait. For these waits, the
+    estimate is that a change makes flows at most twice as fast.
     """
     if one.kind in {"tags", "outstanding", "credit", "replay-buffer"}:
         return one.rates.total * min(one.share / max(1.0 - one.share, 0.01), 1.0)
@@ -172,7 +176,10 @@ def _promise(one: Bottleneck) -> float:
 def places(
     waiting: Iterable[tuple[Cause, FlowExplanation]], slow: Container[str] = ()
 ) -> list[Bottleneck]:
-    """The places where flows wait; places that are alike, and equally slow, are one bottleneck."""
+    """The places where flows wait; similar places are one bottleneck.
+
+    A place that is in `slow` is not similar to a place that is not.
+    """
     groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
     for place, flow in waiting:
         form = (place.kind, without_numbers(place.where), place.direction, place.detail)
@@ -181,7 +188,7 @@ def places(
 
 
 def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
-    """The bottleneck of flows that wait at places which are alike."""
+    """The bottleneck of flows that wait at similar places."""
     waiting = [(place, flow) for place, flows in places.items() for flow in flows]
     first, _ = waiting[0]
     lost = (
@@ -202,10 +209,10 @@ def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
 
 
 def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Iterable[str]) -> bool:
-    """Whether flows are as fast as their device permits, or as fast as they should be.
+    """Whether flows are as fast as their device permits, or as fast as their `interval` permits.
 
-    The limit is then the whole wire of the device's own link, the device's flash, or the interval
-    of the flow.
+    In these cases the limit is the wire of the device's own link, the device's flash, or the
+    `interval` of the flow.
     """
     if one.detail in {OF_FLOW, "the flash"}:
         return True
@@ -213,7 +220,7 @@ def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Itera
         return False
     devices: list[tuple[str, ...]]
     if len(one.where) > 1 and len(one.flows) == len(one.where):
-        devices = [*(ends[flow] for flow in one.flows)]  # each flow at a place of its own
+        devices = [*(ends[flow] for flow in one.flows)]  # each flow waits at another place
     else:
         requesters = {ends[flow][0] for flow in one.flows}
         device = ends[one.flows[0]] if len(one.flows) == 1 else tuple(requesters)
@@ -231,7 +238,7 @@ def _lines(flow: FlowExplanation) -> list[str]:
 
 
 def _marked_up(flow: FlowExplanation) -> str:
-    """A flow's limit in words, and a table of what the flow waited for."""
+    """HTML of a flow: its limit in words, and a table of the causes of its waits."""
     rows = [
         "<tr>"
         f'<td class="number">{percent(share.share)}</td><td>{markup.bar(share.share)}</td>'

@@ -1,4 +1,4 @@
-"""The results of flows, and of the links that they cross."""
+"""Defines the results of flows, and the results of links."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from peerlane.results.latency import Latency
 from peerlane.results.workload import Column, MovedData, counts
 
 _BURST = 0.1
-"""The part of a call's time in which all data arrived, below which the rate does not describe the
-call."""
+"""If all data of a flow arrived within a smaller part of its system call than this, the rate of the
+flow does not describe the call."""
 
 
 def _uncertainty(flow: FlowResult | DirectionResult) -> float | None:
@@ -46,7 +46,7 @@ class DirectionResult(Document):
 
     @property
     def latency(self) -> Latency | None:
-        """The latencies of the requests of this direction."""
+        """The latencies of the requests in this direction of the flow."""
         return self.latency_ns
 
 
@@ -54,37 +54,39 @@ class DirectionResult(Document):
 class FlowResult(MovedData):
     """One flow of the scenario, measured by the clock that the flow names.
 
-    `bytes_per_second` is `bytes` over the time in `under_way_ns`. Of a flow with `size` or `count`
-    this is the time between `first_byte_ns` and `last_byte_ns`, and of a flow with `duration` the
-    time from its start to the end of the duration, or to `last_byte_ns` if this is later.
-    `silent_from_ns` is the last arrival of a flow with `duration`, if nothing arrived in the last
-    tenth of the duration or longer. `sockets` has the sockets whose memory the flow uses, if its
+    `bytes_per_second` is `bytes` divided by the time in `under_way_ns`. For a flow with `size` or
+    `count`, this is the time from `first_byte_ns` to `last_byte_ns`. For a flow with `duration`, it
+    is the time from its start to the end of the duration, or to `last_byte_ns` if this is later.
+    `silent_from_ns` is the time of the last arrival of a flow with `duration`, if nothing arrived
+    in the last tenth of the duration. `sockets` has the sockets whose memory the flow uses, if its
     target is a host with several sockets; without a key `socket`, a flow uses the memory of socket
     0 first.
 
-    In a run that goes on until its flows are measured (`steady = true` in `[measure]`),
-    `bytes_per_second` is the mean rate after the warm-up, in the time in `under_way_ns`, and
-    `half_width_bytes_per_second` is half of its 95 % confidence interval. If no steady state was
-    found, the rate is the rate of the whole time, without an interval.
+    In a run that measures steady states (`steady = true` in `[measure]`), `bytes_per_second` is the
+    mean rate after the warm-up, in the time in `under_way_ns`, and `half_width_bytes_per_second` is
+    half of the 95 % confidence interval of this rate. If no steady state was found, the rate is the
+    mean rate of the whole time, without an interval.
 
-    `first_byte_ns` and `last_byte_ns` are the readings of `clock`: first bit of the flow on the
-    wire and last byte at its destination (`arrival`), first bit and last bit of its requests on the
-    wire (`sender`), or the system call and its return (`application`: `called_ns` and
-    `returned_ns`, if a driver moves the flow). Direction `both` counts writes and reads together,
-    and `directions` has each of them; it is empty for other flows. `steady_bytes_per_second` is the
-    rate within the scenario's `[measure]`, and `None` if the flow was not active during all of this
-    time. Times count from the beginning of the run, link initialisation included.
+    `first_byte_ns` and `last_byte_ns` are two readings of `clock`. With `arrival`, they are the
+    times of the flow's first bit on the wire and of its last byte at the destination; with
+    `sender`, of the first and the last bit of its requests on the wire; with `application`, of the
+    system call and its return (`called_ns` and `returned_ns`, which a flow has if a driver moves
+    it). A flow with direction `both` counts writes and reads together, and `directions` has the
+    results of its writes and of its reads; for other flows, `directions` is empty.
+    `steady_bytes_per_second` is the rate within the interval of the scenario's `[measure]`; it is
+    `None` if the flow was not active during this whole interval. Times count from the beginning of
+    the run, link initialisation included.
 
-    `completed` means that every request arrived or ended with an error, `intact` that every byte
-    arrived exactly once and unchanged. `missing` has all ranges of the flow's region that were lost
-    with an error, as offset and length: together with the arrived ranges, they are the whole region
-    of a completed flow. `compared` is false if the flow reads registers, or bytes that another flow
-    also uses, or bytes that were never written; then `intact` only means that the bytes that were
-    read have arrived. `overtaken` counts the bytes that had not arrived when the system call
-    returned, because its interrupt was of another traffic class, and `restarts` counts the times
-    that the driver began again after a reset of its device. A value that was never observed is
-    `None`: the times of a flow that was not sent, the rate of a flow whose bytes did not arrive,
-    the system call of a flow without a driver.
+    `completed` means that every request arrived or ended with an error. `intact` means that every
+    byte arrived exactly once and unchanged. `missing` has the offset and length of each range of
+    the flow's region that was lost with an error; in a completed flow, all other ranges arrived.
+    `compared` is false if the flow reads registers, or bytes that another flow also uses, or bytes
+    that were never written; in these cases `intact` only means that the bytes have arrived.
+    `overtaken` counts the bytes that had not arrived when the system call returned, because its
+    interrupt was of another traffic class. `restarts` counts how many times the driver began again
+    after a reset of its device. A value that was never observed is `None`: the times of a flow that
+    was not sent, the rate of a flow whose bytes did not arrive, the system call of a flow without a
+    driver.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")
@@ -131,7 +133,7 @@ class FlowResult(MovedData):
         return _uncertainty(self)
 
     def doubt(self, length: str) -> str | None:
-        """The reason why the rate in the steady state is not known well after `length`."""
+        """The reason why the steady rate is still uncertain after the time `length`, or `None`."""
         if self.silence:
             return None
         if self.bytes_per_second is None:
@@ -140,12 +142,12 @@ class FlowResult(MovedData):
 
     @property
     def place(self) -> str:
-        """The target, with the sockets of its memory if the host has several sockets."""
+        """The target of the flow, with the sockets of the memory if the host has several."""
         return f"{self.target}, {named_sockets(self.sockets)}" if self.sockets else self.target
 
     @property
     def silence(self) -> str | None:
-        """The sentence about a flow with a duration that stopped long before its end, or `None`."""
+        """A sentence if the arrivals of a flow stopped long before the end of its duration."""
         if self.silent_from_ns is None:
             return None
         if self.under_way_ns is None:
@@ -156,7 +158,7 @@ class FlowResult(MovedData):
 
     @property
     def burst(self) -> str | None:
-        """The sentence about a flow whose data arrived in a small part of its call, or `None`."""
+        """A sentence if all data arrived in a small part of the time of the flow's system call."""
         if self.call_ns is None or self.clock == "application":
             return None
         if self.first_byte_ns is None or self.last_byte_ns is None:
@@ -171,7 +173,7 @@ class FlowResult(MovedData):
 
     @property
     def call_ns(self) -> float | None:
-        """Duration of the system call that moved the flow, if a driver moved it."""
+        """The duration of the system call of a flow that a driver moves; `None` for other flows."""
         if self.called_ns is None or self.returned_ns is None:
             return None
         return self.returned_ns - self.called_ns
@@ -181,9 +183,9 @@ class FlowResult(MovedData):
 class ChannelResult(Document):
     """The traffic of one virtual channel in one direction of a link, in the result's `measured_ns`.
 
-    `waited_ns` is the sum, over all TLPs, of the time from when a TLP could have left to when it
-    left. `credit_stall_ns` is the time from when the channel had no credit for any of its TLPs to
-    its next TLP.
+    `waited_ns` is the sum of the waits of all TLPs. The wait of a TLP is the time from the moment
+    when the TLP could have been sent to the moment when it was sent. `credit_stall_ns` is the time
+    in which TLPs waited and the channel had no credit for any of them, until its next TLP was sent.
     """
 
     vc: int

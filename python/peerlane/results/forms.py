@@ -1,4 +1,4 @@
-"""The forms of the documents that `--json` writes: a line for each kind."""
+"""Lists the kinds of documents that `--json` writes, with the dataclass of each kind."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Form:
 
     command: str
     where: str
-    """The module and the name of the dataclass, which is loaded with the first document."""
+    """The module and the name of the dataclass; the module is imported when it is first needed."""
     option: str = "--json"
     """The option of the command that writes the document."""
 
     def kind(self) -> type:
-        """The dataclass of the whole document, with its first fields."""
+        """The dataclass of the whole document, including the fields that all documents have."""
         return _with_head(self.where)
 
 

@@ -1,4 +1,4 @@
-"""Latencies: quantiles, and the histogram from which they are calculated."""
+"""Defines latencies in results: quantiles, and the histogram from which they are calculated."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Latencies that a histogram does not distinguish.
+    """A bucket of a histogram: the count of all latencies from `low_ns` to `high_ns`, inclusive.
 
-    The latencies are from `low_ns` to `high_ns`, inclusive, which differ by less than one part in a
-    thousand.
+    Both ends differ by less than one part in a thousand.
     """
 
     low_ns: float
@@ -27,7 +26,7 @@ class Bucket:
 
 
 class _Whole:
-    """Annotates the text of a histogram, which is decoded when a file is checked."""
+    """Annotates the encoded text of a histogram; the text is decoded only to check a file."""
 
     @staticmethod
     def __get_pydantic_core_schema__(source: type, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -48,11 +47,11 @@ class _Whole:
 class Latency(Document):
     """Quantiles over the requests, round trips or messages of a flow or workload, in nanoseconds.
 
-    A latency begins when a request is made, so it includes the wait for the wire, and ends with the
-    last byte: at the target for writes, at the requester for reads and round trips. `p999` is the
-    99.9th percentile. `histogram_ps` has all latencies, in picoseconds with three digits: the
-    compressed V2 encoding of HdrHistogram, as base64, which the tools of HdrHistogram can read.
-    `min`, `max` and `mean` are exact.
+    A latency begins when a request is made, so it includes the wait for the wire. It ends when the
+    last byte has arrived: at the target for writes, and at the requester for reads and round trips.
+    `p999` is the 99.9th percentile. `histogram_ps` has all latencies, in picoseconds with three
+    digits, in the compressed V2 encoding of HdrHistogram and in base64; the tools of HdrHistogram
+    can read this text. `min`, `max` and `mean` are exact.
     """
 
     min: float
@@ -65,7 +64,7 @@ class Latency(Document):
     histogram_ps: Annotated[str, _Whole]
 
     def quantile(self, share: float) -> float:
-        """The latency in nanoseconds that `share` (0 to 1) of all latencies do not exceed.
+        """The latency in nanoseconds that is not exceeded by a `share` (0 to 1) of all latencies.
 
         Raises:
             ValueError: `share` is not from 0 to 1.

@@ -1,4 +1,4 @@
-"""Results as HTML for notebooks: small tables in the colours of the page, without scripts."""
+"""Writes results as HTML for notebooks: small tables in the notebook's colours, without scripts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 MOST_ROWS = 60
-"""The most rows of a table; of the others only the number is shown."""
+"""The largest number of rows that a table shows; of further rows, only the number is shown."""
 
 _CSS = (files("peerlane.results") / "markup.css").read_text(encoding="utf-8")
 _STYLE = f"<style>{_CSS}</style>".replace("\n", "")
@@ -30,26 +30,26 @@ NOTEBOOK = (
 """The colours of drawings, from the themes of Jupyter and of Visual Studio Code."""
 
 _MEASURES = ("bytes_per_second", "ns", "bytes")
-"""The ends of field names that name the unit."""
+"""The units at the ends of the names of fields."""
 _SHARES = frozenset({"utilisation", "full"})
 _UNITS = (
     (("bytes_per_second",), RATES),
     (("_ns",), TIMES),
     (("bytes", "size", "max_payload", "max_read_request", "aperture"), SIZES),
 )
-"""The units of values, by the ends of the names of their columns."""
+"""The units in which values are shown, by the last words of the names of their columns."""
 _OF_LATENCY = ("p50", "p99")
 _OF_TIMES = frozenset({"min", "p50", "p90", "p99", "p999", "max", "mean", "0", "1"})
-"""The parts of a latency or an interval, which are also times."""
+"""The fields of a latency, and the positions in an interval; their values are times."""
 
 
 def escape(text: str) -> str:
-    """A text for a page, with markup and characters that are not printable escaped."""
+    """A text for a page of HTML, in which markup and unprintable characters are escaped."""
     return html.escape(printable(text))
 
 
 def page(*parts: str) -> str:
-    """Several parts, together with their common style."""
+    """Joins several parts of HTML, and adds the style that they need."""
     return f'<div class="peerlane">{_STYLE}{"".join(parts)}</div>'
 
 
@@ -59,12 +59,12 @@ def line(text: str, kind: str = "") -> str:
 
 
 def title(text: str) -> str:
-    """The title of the parts that follow."""
+    """HTML of a title, for the parts that follow it."""
     return f'<div class="of"><b>{escape(text)}</b></div>'
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """A table; the unit of a value is in the name of its column, as in JSON.
+    """HTML of a table; the name of a column has the unit of its values, as in JSON.
 
     Columns without any value are left out.
     """
@@ -84,7 +84,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 
 def table_of(rows: Iterable[Any], without: frozenset[str] = frozenset()) -> str:
-    """A table of dataclasses, with a column for each field that is one value.
+    """HTML of a table of dataclasses, with a column for each field that is a single value.
 
     Args:
         rows: Dataclasses of one kind.
@@ -98,7 +98,7 @@ def table_of(rows: Iterable[Any], without: frozenset[str] = frozenset()) -> str:
 
 
 def bar(share: float) -> str:
-    """A bar whose length is a share."""
+    """HTML of a bar whose length shows a share from 0 to 1."""
     return f'<span class="bar" style="width:{8 * min(max(share, 0), 1):.2f}em"></span>'
 
 
@@ -132,7 +132,7 @@ def _units_of(column: str) -> Units:
 
 
 def _heading(column: str) -> str:
-    """The name of a column without the unit, which its values have; a path is not changed."""
+    """The name of a column without its unit, which each value shows; a path is not changed."""
     if "." in column:
         return column
     for measure in _MEASURES:

@@ -1,4 +1,4 @@
-"""The results of networks: open-loop workloads, collectives and fibres."""
+"""Defines the results of networks: open-loop workloads, collectives and fibres."""
 
 from __future__ import annotations
 
@@ -21,15 +21,16 @@ from peerlane.results.workload import (
 
 @dataclass(frozen=True, slots=True)
 class TrafficResult(MovedData):
-    """One open-loop workload of a network; rates are rates of payload, for each of its `nodes`.
+    """One open-loop workload of a network; rates count payload, and are rates of one node.
 
-    `accepted_bytes_per_second` is the payload that arrived within the scenario's `[measure]`, or,
-    without `[measure]`, while messages were offered or arrived: the mean over the nodes.
-    `node_bytes_per_second` has the least and the most of one node. `fairness` is Jain's index over
-    the nodes: 1 if all nodes have the same rate, 1 / `nodes` if one node has all traffic. The
-    latency counts from the time when a message was due, so it includes the wait at a full source. A
-    value that was never observed is `None`. `completed` and `intact` are as for a flow. `steady` is
-    the rate of all nodes together in a run that measures steady states.
+    `accepted_bytes_per_second` is the mean over the nodes of the payload per second that arrived
+    within the scenario's `[measure]`; without `[measure]`, in the time in which messages were
+    offered or arrived. `node_bytes_per_second` has the least and the greatest rate of a node.
+    `fairness` is Jain's index over the nodes: 1 if all nodes have the same rate, 1 / `nodes` if one
+    node has all traffic. The latency of a message begins at the time when the message was due, so
+    it includes the wait at a full source. A value that was never observed is `None`. `completed`
+    and `intact` have the same meaning as for a flow. `steady` is the rate of all nodes together in
+    a run that measures steady states.
     """
 
     id: str
@@ -66,9 +67,10 @@ class TrafficResult(MovedData):
 class CollectiveResult(JointOperation):
     """A collective operation of the nodes of a network, in the memory of their user logic.
 
-    `size` is the size of each node's vector, or of each message to a neighbour, in bytes; `time_ns`
-    is the time from the beginning until the last node was done; `moved_bytes` counts the bytes that
-    nodes sent to other nodes. `correct` means that every node ends with the right bytes.
+    `size` is the size of each node's vector, or of each message to a neighbour, in bytes. `time_ns`
+    is the time from the beginning of the operation until the last node had completed it.
+    `moved_bytes` counts the bytes that nodes sent to other nodes. `correct` means that every node
+    has the correct bytes at the end.
     """
 
     id: str
@@ -105,9 +107,9 @@ class FibreResult(Document):
     """One direction of one fibre, `from` (`source`) to `to` (`target`), in `measured_ns`.
 
     `utilisation` is the share of the interval in which frames or control blocks were on the fibre.
-    `overhead_bytes` counts the rest of the cycles of frames: envelopes, TLP headers, separator
-    blocks, gaps, and frames sent again; of these bytes, `replayed_bytes` are frames sent again, and
-    `replays` is the number of these frames. `control_bytes` counts the bytes of cycles with
+    `overhead_bytes` counts the bytes of frames that are not payload: envelopes, TLP headers,
+    separator blocks, gaps, and frames sent again. `replayed_bytes` counts the bytes of frames sent
+    again, and `replays` the number of these frames. `control_bytes` counts the bytes of cycles with
     credits, acknowledgements and pauses. `credit_stall_ns` is the time in which a packet waited
     only for space at the receiver.
     """

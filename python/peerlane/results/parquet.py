@@ -1,7 +1,8 @@
-"""A result as Parquet: a table for each list of the JSON, with the names and units of the JSON.
+"""Writes a result as Parquet: a table for each list of the JSON, with the names in the JSON.
 
 The names of nested fields are joined with an underscore, as in `to_pandas`. A list within the rows
-of a table, such as the directions of flows, is a table of its own, which has the names of the row.
+of a table, such as the directions of flows, is written as another table, in which each row has the
+name of the row that contains the list.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 _ENDING = ".parquet"
 _RUN = "run"
-"""The name of the table of single values of a result, which has one row."""
+"""The name of the table with one row, which has all values of a result that are not in lists."""
 _NAMES = ("id", "direction")
-"""The fields of a row that the tables within this row repeat."""
+"""The fields of a row that the tables of its inner lists also have."""
 
 
 def check_pyarrow() -> None:
@@ -45,7 +46,7 @@ def check_pyarrow() -> None:
 def write_parquet(result: DataclassInstance, folder: str | PathLike[str]) -> list[Path]:
     """Writes each table of a result that has rows to a file in a folder; returns the files.
 
-    Files of an earlier result for tables without rows in this result are removed.
+    If a table has no rows in this result, the file of an earlier result for this table is removed.
 
     Args:
         result: A `RunResult`.
@@ -78,7 +79,7 @@ def write_parquet(result: DataclassInstance, folder: str | PathLike[str]) -> lis
 
 
 def tables(result: DataclassInstance) -> list[tuple[str, pa.Table]]:
-    """The names of all tables that a result may have, and the tables.
+    """All tables that a result may have, each with its name.
 
     Raises:
         MissingPackageError: pyarrow is not installed.
@@ -137,7 +138,7 @@ def _tables(result: DataclassInstance) -> Iterator[_Table]:
 
 
 def _list(name: str, kind: type, rows: Sequence[Any]) -> Iterator[_Table]:
-    """The table of a list, and the tables of the lists in its rows."""
+    """The table of a list of a result, and the tables of the lists in the rows of this list."""
     yield _Table(name, list(_columns(kind)), rows)
     kinds = _hints(kind)
     for field in fields(kind):
@@ -154,7 +155,10 @@ def _list(name: str, kind: type, rows: Sequence[Any]) -> Iterator[_Table]:
 
 
 def _of_pair(part: int, column: _Column, name: str) -> _Column:
-    """A column that is read from one part of a pair of a row and an entry of its list."""
+    """A column that is read from a pair of a row and an entry of its inner list.
+
+    `part` is 0 for a field of the row, and 1 for a field of the entry.
+    """
     return _Column(name, column.type, lambda pair: column.read(pair[part]))
 
 
@@ -207,7 +211,7 @@ def _reader(path: str) -> Callable[[Any], Any]:
 
 
 def _hints(kind: type) -> dict[str, Any]:
-    """The types of the fields of a document, and of its configuration."""
+    """The types of the fields of a dataclass."""
     return get_type_hints(kind, localns={"ConfigDict": dict}, include_extras=True)
 
 

@@ -1,6 +1,6 @@
-"""Reads files that earlier commands wrote, with a reader for each format that locates errors.
+"""Reads files that earlier commands wrote; each error names the file and the place.
 
-Each number of a document is checked to be finite in double precision, so that comparisons and plots
+Each number in a file is checked to be finite in double precision, so that comparisons and plots
 need not check it again.
 """
 
@@ -92,14 +92,15 @@ def json_of(text: str, source: str) -> Any:  # noqa: ANN401 - any JSON
 _FORM = re.compile(r"peerlane-([a-z-]+)/1")
 _SHOWN = 24
 _DIGITS = 300
-"""The most digits of an integer that is finite in double precision."""
+"""The largest number of digits with which an integer is accepted as finite in double precision."""
 
 
 def read(kind: type[T], text: str, source: str) -> T:
-    """A value of JSON that has the form of a kind.
+    """Reads a dataclass from a text in JSON.
 
     Raises:
-        FileError: The text is not JSON, or does not have the form; the message names `source`.
+        FileError: The text is not JSON, or does not have the form of `kind`; the message names
+            `source`.
     """
     json_of(text, source)
     try:
@@ -109,10 +110,11 @@ def read(kind: type[T], text: str, source: str) -> T:
 
 
 def read_toml(kind: type[T], content: bytes, source: str) -> T:
-    """A value of TOML that has the form of a kind.
+    """Reads a dataclass from a text in TOML.
 
     Raises:
-        FileError: The content is not TOML, or does not have the form; the message names `source`.
+        FileError: The content is not TOML, or does not have the form of `kind`; the message names
+            `source`.
     """
 
     def refuse(value: object) -> None:
@@ -124,13 +126,13 @@ def read_toml(kind: type[T], content: bytes, source: str) -> T:
         raise FileError(f"{source} is nested too deep") from None
     except FileError:
         raise
-    except ValueError as error:  # of TOML, or of an integer of thousands of digits
+    except ValueError as error:  # the text is not TOML, or has an integer of thousands of digits
         raise FileError(f"{source}: {error}") from None
     return read(kind, written, source)
 
 
 def document_of(text: str, source: str, *kinds: str) -> dict[str, Any]:
-    """Reads a document that `--json` wrote, and checks the form of its kind.
+    """Reads a document that `--json` wrote, and checks that it has the form of its kind.
 
     In a document of another version of Peerlane, fields may be missing or unknown.
 
@@ -173,7 +175,7 @@ def document_of(text: str, source: str, *kinds: str) -> dict[str, Any]:
 
 
 def kind_of(document: Mapping[str, Any]) -> str | None:
-    """The kind of a document, from the name of its form; `None` for an unknown form."""
+    """The kind of a document, such as "result", from its `schema`; `None` for an unknown kind."""
     found = _FORM.fullmatch(str(document.get("schema")))
     return found[1] if found and found[1] in FORMS else None
 
@@ -184,7 +186,7 @@ def csv_of(text: str, source: str) -> tuple[list[str], list[list[str]]]:
     Raises:
         FileError: The text is not a table; the message names `source`.
     """
-    usual = csv.field_size_limit(sys.maxsize)  # cells may be long, as in what csv writes
+    usual = csv.field_size_limit(sys.maxsize)  # without this, long cells are errors
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[list[str]] = []
     try:
@@ -207,11 +209,11 @@ def csv_of(text: str, source: str) -> tuple[list[str], list[list[str]]]:
 
 
 def lines_of(kind: type[T], path: str | PathLike[str], key: str) -> Iterator[T]:
-    """The lines of a packet trace that have a key, in the form of a kind.
+    """Reads the lines of a packet trace that have a given key as dataclasses.
 
     Raises:
         OSError: The file cannot be read.
-        FileError: A line is not an object in JSON, or does not have the form.
+        FileError: A line is not an object in JSON, or does not have the form of `kind`.
     """
     with Path(path).open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -221,7 +223,7 @@ def lines_of(kind: type[T], path: str | PathLike[str], key: str) -> Iterator[T]:
                     raise FileError("the line is not an object")
                 if key in entry:
                     yield decode_strictly(kind, text)
-            except ValueError as error:  # of UTF-8, too
+            except ValueError as error:  # a line that is not UTF-8 is also a ValueError
                 raise FileError(
                     f"{path}:{number}: no line of a packet trace: {error}; name a file that"
                     " `peerlane run --trace` has written"

@@ -1,4 +1,4 @@
-"""The result of a run with all workloads and links; field names are the keys of the JSON."""
+"""Defines the result of a run, with all workloads and links; its fields are keys of the JSON."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ _LEFT_OUT = frozenset(
     f"{time}_ns"
     for time in ("first_byte", "last_byte", "sent_first", "sent_last", "called", "returned")
 ) | {"clock", "compared", "framing_bytes", "replayed_bytes", "ordered_set_bytes"}
-"""The fields that a notebook shows only in a separate table of their list."""
+"""The fields that a notebook leaves out of the tables of a run."""
 _MOST_WORKLOADS = 8
-"""The most workloads that `repr` shows."""
+"""The largest number of workloads that the `repr` of a result shows."""
 _LITTLE = 0.02
-"""The part of the time of the longest flow below which a flow is negligible."""
+"""A flow that ran for less than this part of the time of the longest flow is negligible."""
 
 _BUSIEST = 12
-"""The most directions of links that a notebook shows."""
+"""The largest number of directions of links that a notebook shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault(Document):
-    """An error with which the fabric answered, such as an unsupported request, and its count."""
+    """The reason why a node refused packets, such as an unsupported request, and their number."""
 
     where: str
     what: str
@@ -71,11 +71,12 @@ class Fault(Document):
 class IommuResult(Document):
     """The I/O MMU of a host, which translates all addresses from devices, over the whole run.
 
-    `requests` is the number of requests that had to be translated; `hits` and `misses` count their
-    lookups in the IOTLB. `walks` counts page walks, which several misses may share, and
-    `walk_reads` their reads of memory. `invalidations` counts the invalidations by software, and
-    `faults` the requests without a translation. The waits are the times from a root port to the
-    memory system, for the translation and for earlier packets.
+    `requests` is the number of requests that had to be translated; `hits` and `misses` count the
+    lookups of these requests in the IOTLB. `walks` counts page walks, which several misses may
+    share, and `walk_reads` the reads of memory by page walks. `invalidations` counts the
+    invalidations by software, and `faults` the requests for which there was no translation. The
+    wait of a request is the time that it spends between root port and memory system, waiting for
+    its translation and for earlier packets.
     """
 
     host: str
@@ -105,10 +106,10 @@ class IommuResult(Document):
 class InterruptResult(Document):
     """The interrupts of one MSI-X vector of a function, over the whole run.
 
-    `sent` counts the messages. `held` counts the interrupts that a mask held back: each of them set
-    the pending bit, or the pending bit was already set. `withdrawn` counts the pending bits that
-    the function cleared without a message, because software had served the cause, and `dropped`
-    counts the interrupts while MSI-X was not enabled.
+    `sent` counts the messages. `held` counts the interrupts that were not sent because of a mask;
+    for each of them, the pending bit was set or already set. `withdrawn` counts the pending bits
+    that the function cleared without a message, because software had handled the cause. `dropped`
+    counts the interrupts that occurred while MSI-X was not enabled.
     """
 
     device: str
@@ -131,11 +132,12 @@ class IncidentResult(Document):
     """An error that a function or a link detected, or another rare event.
 
     Equal errors of one function are one entry: `count` is their number, `at_ns` the time of the
-    first error and `last_ns` the time of the last. `where` is the node of the function or port; "h
-    to d" is the port of h above d. `what` has the words of the specification. `severity` is
-    "correctable", "non-fatal" or "fatal", and `None` for an event that is no error. `function` is
-    the function that recorded the error, such as "01:00.0", and `reported_to` the root port that
-    received an error message for it; both are `None` if there is none.
+    first of them, and `last_ns` the time of the last. `where` is the node of the function or port;
+    "h to d" is the port of h to which d is connected. `what` is the name of the error in the
+    specification. `severity` is "correctable", "non-fatal" or "fatal", and `None` for an event that
+    is no error. `function` is the function that recorded the error, such as "01:00.0"; it is `None`
+    if no function recorded it. `reported_to` is the root port that received an error message; it is
+    `None` if there was no message.
     """
 
     at_ns: float
@@ -150,7 +152,7 @@ class IncidentResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class Overlap(Document):
-    """The flow that ended first, and the flow with the least part of its bytes moved by then."""
+    """The flow that ended first, and the flow that had moved the least part of its bytes then."""
 
     first: str
     ended_ns: float
@@ -159,51 +161,53 @@ class Overlap(Document):
 
     @property
     def told(self) -> str:
-        """The sentence about both flows."""
+        """A sentence about the flow that ended first and the flow that had moved least."""
         moved = f"{self.other} had moved {100 * self.moved:.0f} %"
         return f"{self.first} ended at {duration(self.ended_ns)}, when {moved}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult(Document):
-    """Everything that one run measured.
+    """All measurements of one run.
 
-    A direction of a link is found as `links["h0-s0", "up"]`, and a direction of a fibre by the
-    fibre's name and the router that sends.
+    `links["h0-s0", "up"]` is a direction of a link. A direction of a fibre is found by the fibre's
+    name and the router that sends.
 
     `partial` means that the run was stopped before its workloads had ended; the numbers are for the
-    time until then.
+    time until the stop.
 
-    `measured_ns` are the bounds of the interval in which links and fibres were measured, counted
-    from the beginning of the run: the bounds in the scenario's `[measure]`, or, without it, the
-    first start of a workload and the end of the last workload. They are `None` if the run ended
-    before the interval began; then links and fibres were not measured.
+    `measured_ns` has the two bounds of the interval in which links and fibres were measured,
+    counted from the beginning of the run. These are the bounds in the scenario's `[measure]`;
+    without `[measure]`, they are the start of the first workload and the end of the last workload.
+    `measured_ns` is `None` if the run ended before the interval began, so that links and fibres
+    were not measured.
 
     `schema` names the form of the JSON; docs/reference/result.schema.json describes it. The command
     line adds the `version` of Peerlane, the `scenario_digest` (SHA-256 of the scenario's text) and
     the `command` that made the result; they are `None` for a run from Python. Two results with the
     same numbers are equal, regardless of their origin.
 
-    `iommus` has the hosts with `iommu = true`, `interrupts` the MSI-X vectors that had an interrupt
-    (`interrupts["d0", 0, 1]` is vector 1 of function 0), `incidents` the errors that functions and
-    links detected and other rare events, in the order of time, `unsnooped_lines` the lines of
-    coherent hosts that were accessed with No Snoop while a cache held them, and `series` rates and
-    queue lengths over time, if they were sampled; the JSON leaves out fields that are empty.
+    `iommus` has the I/O MMUs of the hosts with `iommu = true`. `interrupts` has the MSI-X vectors
+    that had an interrupt: `interrupts["d0", 0, 1]` is vector 1 of function 0 of d0. `incidents` has
+    the errors that functions and links detected, and other rare events, in the order of time;
     `incidents_left_out` is the number of incidents for which the log had no space.
+    `unsnooped_lines` has the lines of coherent hosts that were accessed with No Snoop while a cache
+    held them. `series` has rates and queue lengths over time, if they were sampled. The JSON leaves
+    out fields that are empty.
 
-    `stopped_circuits` has the circuits that stopped, each with its device, the time and the reason,
-    such as an assertion that failed. The run ended at this time.
+    `stopped_circuits` has the simulated circuits (RTL modules) that stopped the run, each with its
+    device, the time and the reason, such as a failed assertion.
 
     `incoherence` names the first invariant of coherence that did not hold, if coherence was
-    watched. `standing_packets` counts the packets that were blocked at the end by a deadlock.
-    `standstill` has the programs and flows that had not ended when the run ended because it made no
-    progress, each with the event for which it waits and the beginning of the wait; the run has then
-    failed. `expectations` has the expectations of the scenario, each with the measured value and
+    watched. `standing_packets` counts the packets that were blocked at the end by a deadlock. If
+    the run ended because nothing made progress, it has failed, and `standstill` has the programs
+    and flows that had not ended, each with the event for which it waits and the beginning of the
+    wait. `expectations` has the expectations of the scenario, each with the measured value and
     whether the expectation is met. `overlap` has the flow that ended first, and the flow that had
-    moved the least part of its bytes by then, if this part was less than 90 %. `steady` means that
-    the workloads continued until the rate of each was known, or until the `limit` in `[measure]`.
-    `waits` has the waits of each flow, if they were watched; otherwise the JSON leaves the field
-    out.
+    moved the least part of its bytes at this time; it exists if this part was less than 90 %.
+    `steady` means that the workloads continued until the rate of each was known, or until the
+    `limit` in `[measure]`. `waits` has the waits of each flow, if they were watched; otherwise the
+    JSON leaves the field out.
     """
 
     name: str
@@ -253,7 +257,7 @@ class RunResult(Document):
 
     @property
     def workloads(self) -> dict[str, Collection[WorkloadResult]]:
-        """The results of all workloads, by the names of their lists."""
+        """The results of all workloads, by the names of their lists, such as "flows"."""
         return {name: getattr(self, name) for name in LISTS}
 
     @classmethod
@@ -327,7 +331,7 @@ class RunResult(Document):
         return {name: table.to_pandas() for name, table in tables(self) if table.num_rows}
 
     def to_parquet(self, folder: str | PathLike[str]) -> list[Path]:
-        """Writes a Parquet file for each list that has entries to a folder; returns the files.
+        """Writes a Parquet file into a folder for each list that has entries; returns the files.
 
         The columns have the names of the JSON. docs/reference/results.md names the tables.
 
@@ -359,7 +363,7 @@ class RunResult(Document):
         return markup.page(*parts)
 
     def explain(self, slow: Iterable[str] = ()) -> Explanation:
-        """Explains the rates of the flows: what each flow waited for, and its limit.
+        """Explains the rate of each flow: its limit, and the causes of its waits.
 
         Args:
             slow: The links of devices that are slower than necessary, such as a narrow slot.
@@ -393,7 +397,7 @@ class RunResult(Document):
         return Explanation(self.name, self.seed, found, Collection(flows), tuple(self.faults))
 
     def is_little(self, one: Bottleneck) -> bool:
-        """Whether the flows of a place ran for a negligible time compared with the longest flow."""
+        """Whether the flows of a place ran for a negligible part of the longest flow's time."""
 
         def longest(flows: Iterable[FlowResult]) -> float:
             times = (flow.under_way_ns for flow in flows)
@@ -403,8 +407,8 @@ class RunResult(Document):
         return own < _LITTLE * longest(self.flows)
 
     def _adds_up(self, one: Bottleneck) -> bool:
-        """Whether the rates of flows add up: all ran at the same time, and moved all the data."""
-        if one.kind == "datapath":  # each device, and each pair of root ports, has its own
+        """Whether the flows of a place ran at the same time and moved all data of the place."""
+        if one.kind == "datapath":  # each device, and each pair of root ports, has one
             return False
         flows = [self.flows[flow] for flow in one.flows]
         times = [flow.under_way_ns for flow in flows if flow.under_way_ns is not None]
@@ -422,7 +426,7 @@ class RunResult(Document):
         return one.kind not in {"wire", "socket"} or FULL * there <= data <= there / FULL
 
     def plot(self, y: str = "links.utilisation", x: str | None = None) -> Figure:
-        """A figure of a field of all entries of a list: bars, or points over another field.
+        """A chart of one field of all entries of a list: bars, or points over another field.
 
         Args:
             y: The list and the field in the JSON, such as "flows.latency_ns.p99".
@@ -437,7 +441,7 @@ class RunResult(Document):
 
     @property
     def remarks(self) -> list[str]:
-        """Sentences on rates of this run that could be misunderstood without them."""
+        """Sentences that explain rates of this run that could be misunderstood."""
         told = [self.overlap.told] if self.overlap else []
         for flow in self.flows:
             told += filter(None, (flow.silence, flow.burst))
@@ -446,7 +450,7 @@ class RunResult(Document):
         length = duration(self.simulated_ns)
         limit = duration(10 ** ceil(log10(2 * self.simulated_ns)))
         longer = f'write a longer limit, such as limit = "{limit}", in [measure]'
-        # A collective happens only once, also in a steady run.
+        # Collectives are left out, because a collective runs only once, also in a steady run.
         measured = (self.flows, self.traffic, self.accesses, self.locks, self.transactions)
         for one in chain.from_iterable(measured):
             if doubt := one.doubt(length):
@@ -455,7 +459,7 @@ class RunResult(Document):
 
     @property
     def warnings(self) -> list[str]:
-        """Sentences on errors that make the results of this run doubtful, with the corrections."""
+        """Sentences about errors that make results of this run doubtful, and about corrections."""
         timed_out = {e.where for e in self.errors if e.what == "completion timeout"}
         return [
             f"{e.where}: {e.count} completions matched no outstanding request and were dropped,"
@@ -473,7 +477,7 @@ class RunResult(Document):
 
     @property
     def faults(self) -> list[str]:
-        """The errors of this run, apart from its expectations."""
+        """The reasons why this run failed, without expectations that are not met."""
         faults = [
             f"{e.where}: {e.what}" + f" ({e.count} times)" * (e.count > 1) for e in self.errors
         ]

@@ -1,4 +1,4 @@
-"""Rates and queue lengths over time."""
+"""Defines the samples of a run: rates and queue lengths over time."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FlowSeries(Document):
-    """The bytes of a workload that arrived in each interval, divided by the interval's length.
+    """The rate of a workload in each interval: the bytes that arrived, divided by the length.
 
-    A flow in both directions has a series of its writes and a series of its reads; `direction` is
+    A flow with direction `both` has one series for its writes and one for its reads; `direction` is
     `None` for all other workloads.
     """
 
@@ -30,13 +30,13 @@ class FlowSeries(Document):
 
 @dataclass(frozen=True, slots=True)
 class LinkSeries(Document):
-    """One direction of a link.
+    """Samples of one direction of a link.
 
-    `utilisation` is the share of each interval in which the wire was busy, and
-    `payload_bytes_per_second` the payload whose transmission began in the interval, divided by the
-    interval's length. `waiting_tlps` is the number of TLPs that wait for the wire in the queues of
-    the port at the end of each interval, and `replay_buffer_bytes` is the size of the TLPs in its
-    replay buffer at this time.
+    `utilisation` is the share of each interval in which the wire was busy.
+    `payload_bytes_per_second` is the payload whose transmission began in the interval, divided by
+    the interval's length. `waiting_tlps` is the number of TLPs that wait for the wire in the queues
+    of the port at the end of each interval. `replay_buffer_bytes` is the size of the TLPs in the
+    port's replay buffer at the end of each interval.
     """
 
     id: str
@@ -49,7 +49,7 @@ class LinkSeries(Document):
 
 @dataclass(frozen=True, slots=True)
 class SocketSeries(Document):
-    """One direction of a link between the sockets of a host, with the fields of a link."""
+    """Samples of one direction of a link between two sockets of a host, with a link's fields."""
 
     id: str
     direction: str
@@ -59,10 +59,10 @@ class SocketSeries(Document):
 
 @dataclass(frozen=True, slots=True)
 class MemorySeries(Document):
-    """The memory of one socket of a host.
+    """Samples of the memory of one socket of a host.
 
-    `utilisation` is the share of each interval in which the memory was busy with lines, without
-    their latency.
+    `utilisation` is the share of each interval in which the memory transferred lines; the latency
+    of a line is not counted.
     """
 
     host: str
@@ -72,7 +72,7 @@ class MemorySeries(Document):
 
 @dataclass(frozen=True, slots=True)
 class FibreSeries(Document):
-    """One direction of a fibre, with the fields of a link."""
+    """Samples of one direction of a fibre, with the fields of a link."""
 
     __pydantic_config__ = renamed(source="from", target="to")
 
@@ -85,11 +85,11 @@ class FibreSeries(Document):
 
 @dataclass(frozen=True, slots=True)
 class Series(Document):
-    """Samples of a run: each tuple has a value for each interval; `end_ns` has the interval's end.
+    """Samples of a run: each tuple has a value for each interval; `end_ns` has the intervals' ends.
 
-    The first interval begins at `begin_ns`, and each other interval at the end of the interval
-    before. Intervals end at the multiples of `interval_ns`, and the last one at the end of the run.
-    If there were too many samples, `interval_ns` is longer than requested.
+    The first interval begins at `begin_ns`, and each other interval at the end of the previous
+    interval. Intervals end at multiples of `interval_ns`; the last interval ends at the end of the
+    run. If there were too many samples, `interval_ns` is longer than requested.
     """
 
     interval_ns: float
@@ -106,11 +106,11 @@ class Series(Document):
     )
 
     def to_pandas(self) -> DataFrame:
-        """A pandas frame with a line for each interval, and a column for each tuple.
+        """A pandas frame with a line for each interval, and a column for each tuple of samples.
 
-        The name of a column is (`flow`, `link`, `socket`, `memory` or `fibre`; id, or host;
-        direction, socket, or router that sends; field), and the index is the end of each interval,
-        in nanoseconds.
+        The name of a column has four parts: the kind (`flow`, `link`, `socket`, `memory` or
+        `fibre`); the id or the host; the direction, the socket, or the router that sends; and the
+        field. The index is the end of each interval, in nanoseconds.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).

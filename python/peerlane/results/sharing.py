@@ -1,4 +1,4 @@
-"""The results of shared memory: accesses to buffers, locks, transactions, lost lines."""
+"""Defines the results of shared memory: accesses to buffers, locks, transactions, lost lines."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class CacheResult(Document):
     snoops: int
 
     def share(self) -> str:
-        """The share of lines that the cache had, as text; empty if there were no lines."""
+        """The share of accessed lines that were in the cache, as text; empty without accesses."""
         lines = self.hits + self.misses
         return f"{self.hits / lines:.1%}" if lines else ""
 
@@ -42,7 +42,7 @@ class CacheResult(Document):
 class TranslationResult(Document):
     """Translations that an accelerator requested from its host, over the whole run.
 
-    `mean_ns` is the mean time from a request at the core of the accelerator to its answer there.
+    `mean_ns` is the mean time until a request is answered, measured at the accelerator's core.
     """
 
     count: int
@@ -57,14 +57,16 @@ def _times(found: TranslationResult | None) -> tuple[int, float] | None:
 class AccessResult(MovedData):
     """Accesses to a buffer, one after the other, each measured until its last byte.
 
-    `count` is the number of accesses that have ended; `failed` of them had no target or no
-    permission. `histogram_ns` counts latencies in steps of 10 ns, by the lower bound of each step.
-    `bytes_per_second` is the size of an access over its mean latency and the turnaround, for all
-    cores together; if a program starts the accesses, it is all bytes over the time from its first
-    call to its last return. `cache` and `translations` count all accesses of an accelerator, and
-    are `None` for other devices and hosts. `intact` means that no access failed and that reads of
-    memory without concurrent writes returned its bytes. `steady` is the rate in a run that measures
-    steady states.
+    `count` is the number of accesses that have ended, and `failed` the number of accesses that had
+    no target or no permission. `histogram_ns` counts latencies in steps of 10 ns; an entry has the
+    lower bound of a step, and the count. `bytes_per_second` is the size of an access, divided by
+    the sum of mean latency and turnaround, for all cores together. If a program starts the
+    accesses, it is the size of all accesses, divided by the time from the program's first call to
+    its last return.
+    `cache` and `translations` count all accesses of an accelerator, and are `None` for other
+    devices and for hosts. `intact` means that no access failed, and that each read of memory that
+    nobody wrote at the same time returned the bytes in memory. `steady` is the rate in a run that
+    measures steady states.
     """
 
     id: str
@@ -108,14 +110,16 @@ class AccessResult(MovedData):
 class LockResult(WorkloadResult):
     """Requests for locks of a table, one after the other.
 
-    `count` is the number of requests that have ended, with the release of the lock. `request_ns` is
-    the latency of the compare-and-swap that placed the owner, including the software before it;
-    `histogram_ns` counts these latencies in steps of 10 ns, by the lower bound of each step.
-    `acquired_ns` is the time from the beginning of a request until it holds the lock. `attempts`
-    counts all compare-and-swaps of requests. `waited` requests found the lock taken, and
-    `waiting_ns` is the time that they waited. `violations` counts the times that a lock of the
-    table had two holders or passed a waiter by. `steady` is the rate in a run that measures steady
-    states.
+    `count` is the number of completed requests; a request is completed by the release of the lock.
+    `request_ns` is the latency of the compare-and-swap that entered the requester into the lock's
+    queue, including the software before it. `histogram_ns` counts these latencies in steps of 10
+    ns; an entry has the lower bound of a step, and the count. `acquired_ns` is the time from the
+    beginning of a request until the requester holds the lock. `attempts` counts all
+    compare-and-swaps of requests. `waited` is the number of requests that found the lock held by
+    another requester and waited for it, and `waiting_ns` is the time that these requests waited.
+    `violations` counts errors of the locks of the table, such as a lock with two holders, or a lock
+    that was given to a later requester before a waiting one. `steady` is the rate in a run that
+    measures steady states.
     """
 
     id: str
@@ -149,7 +153,7 @@ class LockResult(WorkloadResult):
 
     @property
     def latency(self) -> Latency | None:
-        """The latencies of the compare-and-swaps that placed owners."""
+        """The latencies of the compare-and-swaps that entered requesters into queues of locks."""
         return self.request_ns
 
     @property
@@ -158,7 +162,7 @@ class LockResult(WorkloadResult):
         return self.completed and not self.violations
 
     def state(self, *, lost: bool) -> str:  # noqa: ARG002 - coherent memory loses nothing
-        """The number of holders that each lock had at a time, in words."""
+        """Whether each lock had at most one holder at a time, in words."""
         return "several" if self.violations else "one" if self.completed else "incomplete"
 
     def failure(self) -> str | None:
@@ -172,12 +176,13 @@ class LockResult(WorkloadResult):
 class TransactionResult(WorkloadResult):
     """Transactions that update rows of a database under locks.
 
-    `committed_per_second` is the rate from the first begin to the last end; `conflicts` counts the
-    transactions that found their lock taken. `latency_ns` is the time from the begin of a
-    transaction to the release of its lock, and `histogram_ns` counts these times in steps of 10 ns,
-    by the lower bound of each step. `intact` means that all transactions have committed, and that
-    the versions of the rows add up to their number. `steady` is the rate in a run that measures
-    steady states.
+    `committed_per_second` is the number of transactions, divided by the time from the beginning of
+    the first transaction to the end of the last. `conflicts` counts the transactions whose lock was
+    held by another requester. `latency_ns` is the time from the beginning of a transaction to the
+    release of its lock. `histogram_ns` counts these times in steps of 10 ns; an entry has the lower
+    bound of a step, and the count. `intact` means that all transactions have committed, and that
+    the versions of the rows add up to the number of transactions. `steady` is the rate in a run
+    that measures steady states.
     """
 
     id: str
@@ -213,7 +218,7 @@ class TransactionResult(WorkloadResult):
         return self.intact
 
     def state(self, *, lost: bool) -> str:  # noqa: ARG002 - coherent memory loses nothing
-        """The state of the versions of the rows."""
+        """Whether the versions of the rows are correct, in a word."""
         return "intact" if self.intact else "differ" if self.completed else "incomplete"
 
     def failure(self) -> str | None:
@@ -228,7 +233,7 @@ class TransactionResult(WorkloadResult):
 class LostLine(Document):
     """A line that the accelerator `by` had written, but not written back, when its link failed.
 
-    The memory of `host` has the older bytes at `address`.
+    The memory of `host` still has the older bytes at `address`.
     """
 
     host: str
@@ -240,9 +245,9 @@ class LostLine(Document):
 class UnsnoopedLine(Document):
     """A line of a coherent host that was accessed with No Snoop while a cache held it.
 
-    The line begins at `address` in the memory of `host`. Each of the `reads` returned the bytes of
-    memory, which are stale if the cache had written the line. Each of the `writes` changed memory
-    alone: the cache kept the old bytes, and writes them back if it had written the line.
+    The line begins at `address` in the memory of `host`. Each of the `reads` returned the bytes in
+    memory; these bytes are stale if the cache had modified the line. Each of the `writes` changed
+    only the memory: the cache kept the old bytes, and writes them back if it had modified the line.
     """
 
     host: str

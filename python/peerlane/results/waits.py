@@ -1,4 +1,4 @@
-"""The waits of flows."""
+"""Defines the waits of flows: the share of its time that a flow waited for each cause."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Cause(Document):
     """A cause of a flow's wait.
 
     `where` is a link or a fibre, a node, or the connection of two sockets of a host ("h.0-1");
-    `direction` is the direction of the link, the fibre or the connection. The `detail` of credit is
-    its class, with headers or data ("posted headers"). The `detail` of arbitration is the other
-    workload, and the `detail` of memory is "address translation" for page walks or "the flash" of a
+    `direction` is the direction of the link, the fibre or the connection. `detail` depends on the
+    kind: for credit it is the class of credit, such as "posted headers"; for arbitration it is the
+    other workload; for memory it is "address translation" for page walks, or "the flash" for a
     drive.
     """
 
@@ -47,7 +47,7 @@ class Cause(Document):
 
     @property
     def place(self) -> Cause:
-        """The cause with one place for all workloads that wait in it, such as all on one wire."""
+        """The place of the wait; all waits for packets on one wire have the same place."""
         if self.kind in {"wire", "arbitration"}:
             return Cause("wire", self.where, self.direction, None)
         return self
@@ -55,7 +55,7 @@ class Cause(Document):
 
 @dataclass(frozen=True, slots=True)
 class Share(Document):
-    """The share of a flow's time that it waited for one cause, 0 to 1."""
+    """The share of a flow's time that the flow waited for one cause, from 0 to 1."""
 
     kind: Kind
     where: str
@@ -71,12 +71,12 @@ class Share(Document):
 
 @dataclass(frozen=True, slots=True)
 class FlowWaits(Document):
-    """The time of one flow, from its start to its last request, by what it waited for.
+    """The time of one flow, from its start to its last request, divided by the causes of waits.
 
-    `limit` is the limit of the rate; it is `None` if the flow was too short to be observed. A flow
-    that waits for credit, tags, outstanding bytes, acknowledgements or its own engine for a part of
-    its time is limited by this wait, even if its packets are on a wire for most of the time.
-    `shares` add up to 1; the longest is first.
+    `limit` is the cause that limits the rate; it is `None` if the flow was too short to be
+    observed. If a flow waits for credit, tags, outstanding bytes, acknowledgements or its own
+    engine for a part of its time, this wait limits the flow, even if the packets of the flow are on
+    a wire for most of the time. `shares` add up to 1; the longest share is first.
     """
 
     id: str
@@ -84,14 +84,15 @@ class FlowWaits(Document):
     shares: tuple[Share, ...]
 
     def judged(self, used: Used) -> FlowWaits:
-        """The waits without waits hidden by a full wire, and with the time lost by errors of links.
+        """Corrects the limit and the shares by the use of the links in the whole run.
 
-        If a wire on the way of a flow is full, waits for buffers and memory are counted for the
-        wire, because a faster buffer or memory would not help. If several wires are full, the wire
-        of the flow's own device is the limit if no other flow uses it, because the flow alone would
-        be no faster; otherwise the wire for which the flow waits most. A wire that was never full
-        is no limit if the flow also waits for another cause. A flow that waits only for the wires
-        of an idle link was too short to be observed.
+        If a wire on the path of a flow is full, waits for buffers and memory are counted for the
+        wire, because a larger buffer or faster memory would not help. If several wires are full,
+        and one of them belongs to the flow's own device and has little data of other flows, this
+        wire is the limit, because the flow alone would be no faster. Otherwise the limit is the
+        full wire for which the flow waits most. A wire that was never full is no limit if the flow
+        also waits for another cause. A flow that waits only for the wires of an idle link was too
+        short to be observed. If errors of a link cost much time, the limit mentions them.
         """
         limit = self.limit
         if limit is None or limit.kind not in _HIDDEN:
@@ -130,38 +131,39 @@ class FlowWaits(Document):
 
 
 _HIDDEN = {"wire", "arbitration", "credit", "replay-buffer", "memory"}
-"""The limits that a full wire may hide."""
+"""The kinds of limits for which a full wire may be the real cause."""
 
 _WIRES = {"wire", "arbitration"}
 _NO_LIMITS = {"latency", "software", "other"}
-"""The waits that never replace a wire as the limit."""
+"""The kinds of waits that never replace a wire as the limit of a flow."""
 
 _IDLE = 0.2
-"""The share of the time in use below which the wires of a link limit nothing."""
+"""A link whose wire is busy for a smaller share of the time than this limits no flow."""
 
 _FULL = 0.98
-"""The share of the time in use above which a link's wire is the only limit of its packets."""
+"""A wire that is busy for at least this share of the time is full: it alone limits its packets."""
 
 PEER_PATH = "the path between root ports"
-"""The detail of a datapath that the packets between two root ports share."""
+"""The `detail` of a wait for the path in a host that packets between two root ports share."""
 
 _LEAST = 0.05
-"""The least share of a flow's time for which it waits for a limit other than a wire."""
+"""A wait for a cause other than a wire limits a flow only from this share of its time on."""
 
 _OWN = 0.75
-"""The part of the data on a wire from which on the wire counts as used by one flow alone."""
+"""If a flow has at least this part of the data on a wire, the wire counts as used by it alone."""
 
 _LOST = 0.05
-"""The share of a link's bytes from which on the loss by errors is mentioned."""
+"""If at least this share of a link's bytes is sent again, the wait for the link mentions it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The use of the links of a run: links that were full, and links that sent packets again.
+    """The use of the links of a run, for each direction of a link.
 
-    `never` are links that were full at no time, and `idle` are links with little use. `own` has,
-    for each flow, the wires of the devices at its ends that its data crosses, if other flows have
-    only little data there.
+    `full` has the wires that were busy for almost the whole time, `never` the wires that were full
+    at no time, and `idle` the wires that were little used. `lost` has the wires that sent many
+    packets again, each with a text about it. `own` has, for each flow, the wires of the devices at
+    its ends that the flow's data crosses, if other flows have little data on these wires.
     """
 
     full: frozenset[tuple[str, str]]
@@ -172,7 +174,7 @@ class Used:
 
     @classmethod
     def of(cls, links: Iterable[LinkResult], flows: Sequence[FlowResult]) -> Used:
-        """The use of links in a run, and the wires of flows."""
+        """The use of the links of a run, from the results of its links and flows."""
         full: set[tuple[str, str]] = set()
         never: set[tuple[str, str]] = set()
         idle: set[tuple[str, str]] = set()
@@ -210,12 +212,12 @@ class Used:
 
 
 def told(cause: Cause) -> str:
-    """A cause in words."""
+    """The cause of a wait, in words."""
     return _WORDS[cause.kind](cause)
 
 
 def _on(cause: Cause) -> str:
-    """The direction of a link or of a connection between sockets."""
+    """The name of a link or of a connection between sockets, with its direction."""
     return f"{cause.where} {cause.direction}" if cause.direction else cause.where
 
 

@@ -1,4 +1,4 @@
-"""The counters of all links and fibres since the beginning of a run, for reading during the run."""
+"""Defines the counters of links and fibres that can be read during a run, since it began."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from peerlane.results.document import Document, decode, renamed
 class LinkWire(Document):
     """Counters of one direction of a link since the beginning of the run.
 
-    Fields that `LinkResult` also has mean the same here. `busy_ns` is the time in which anything
-    was on the wire. `waiting_tlps` is the number of TLPs that wait for the wire at this time, and
-    `None` for a link between sockets, which has no queue of its own.
+    Fields that `LinkResult` also has mean the same as in `LinkResult`. `busy_ns` is the time in
+    which anything was on the wire. `waiting_tlps` is the number of TLPs that wait for the wire at
+    the time of the reading; it is `None` for a link between sockets, which has no queue of its own.
     """
 
     id: str
@@ -30,8 +30,8 @@ class LinkWire(Document):
 class FibreWire(Document):
     """Counters of one direction of a fibre since the beginning of the run.
 
-    Fields that `FibreResult` also has mean the same here. `busy_ns` is the time in which anything
-    was on the fibre.
+    Fields that `FibreResult` also has mean the same as in `FibreResult`. `busy_ns` is the time in
+    which anything was on the fibre.
     """
 
     __pydantic_config__ = renamed(source="from", target="to")

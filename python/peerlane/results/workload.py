@@ -1,4 +1,4 @@
-"""The common parts of the results of all kinds of workloads: failures, metrics and columns."""
+"""Defines the common parts of the results of all kinds of workloads, and the columns of tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from peerlane.results.latency import Latency
 
 LISTS: dict[str, str] = dict(_core.workload_lists())
-"""The lists of workloads in scenarios and results, each with the word for one entry."""
+"""The lists of workloads in scenarios and results, by name, with the word for one entry."""
 
 Unit = Literal[
     "name", "word", "count", "amount", "bytes", "rate", "time", "times", "number", "share"
@@ -28,10 +28,11 @@ Unit = Literal[
 class Column:
     """A column of a table of results: its title, its values, and their unit.
 
-    Values in "times" are a count and the mean time of one; values in "share" are 0 to 1.
+    With the unit "times", a value is a count and the mean time of one event; with "share", a value
+    is a number from 0 to 1.
 
-    An `optional` column is left out if no row has a value. A narrow terminal leaves out columns in
-    the order of `folds`, from 1 on; a column with 0 stays.
+    An `optional` column is left out if no row has a value. In a narrow terminal, columns are left
+    out in the order of `folds`, from 1 on; a column with 0 is never left out.
     """
 
     title: str
@@ -57,7 +58,7 @@ def counts(*fields: str, folds: tuple[int, ...]) -> tuple[Column, ...]:
 def latencies(
     field: str, title: str, *quantiles: str, folds: tuple[int, ...]
 ) -> tuple[Column, ...]:
-    """Columns of quantiles of a latency; the heading of the first begins with `title`."""
+    """Columns of quantiles of a latency; the title of the first column begins with `title`."""
     titles = [f"{title} {quantiles[0]}", *quantiles[1:]]
     found = zip(titles, quantiles, folds, strict=True)
     return tuple(Column(name, quantile(field, one), "time", fold) for name, one, fold in found)
@@ -70,10 +71,10 @@ def quantile(field: str, name: str) -> Callable[[Any], object]:
 
 @dataclass(frozen=True, slots=True)
 class SteadyState(Document):
-    """The rate of a workload in the steady state, after its warm-up, of all its parts together.
+    """The total rate of a workload in the steady state, after its warm-up.
 
-    `per_second` counts bytes, locks or transactions; `half_width_per_second` is half of its 95 %
-    confidence interval.
+    `per_second` counts bytes, locks or transactions; `half_width_per_second` is half of the 95 %
+    confidence interval of this rate.
     """
 
     per_second: float
@@ -83,15 +84,15 @@ class SteadyState(Document):
 
     @property
     def uncertainty(self) -> float:
-        """Half of the confidence interval, as a part of the rate."""
+        """Half of the confidence interval of the rate, as a part of the rate."""
         return self.half_width_per_second / self.per_second
 
 
 PRECISION = 0.05
-"""Half of a confidence interval, as a part of the rate, above which a sentence reports it."""
+"""A sentence reports half of a confidence interval if it is more than this part of the rate."""
 
 STEADY = Column("±", attrgetter("uncertainty"), "share", optional=True)
-"""The column with half of the confidence interval of the rate in the column before."""
+"""A column that shows half of the confidence interval of the rate in the previous column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ class WorkloadResult(Document, ABC):
         return steady.uncertainty if steady else None
 
     def doubt(self, length: str) -> str | None:
-        """The reason why the rate in the steady state is not known well after `length`."""
+        """The reason why the steady rate is still uncertain after the time `length`, or `None`."""
         share = self.uncertainty
         if share is None:
             return f"not steady within {length}: its rate is that of the whole time"
@@ -129,7 +130,7 @@ class WorkloadResult(Document, ABC):
 
     @property
     def measured(self) -> str:
-        """The value of the default metric, in words."""
+        """The measured value of the default metric, in words."""
         value: Any = self
         for name in self.METRIC.split("."):
             value = getattr(value, name, None)
@@ -138,11 +139,11 @@ class WorkloadResult(Document, ABC):
     @property
     @abstractmethod
     def is_right(self) -> bool:
-        """Whether all work of the workload is done, and right."""
+        """Whether all work of the workload is completed, and its outcome is correct."""
 
     @abstractmethod
     def state(self, *, lost: bool) -> str:
-        """The state of the workload in a word; `lost` says that the fabric has lost packets."""
+        """The state of the workload in a word; `lost` is whether the fabric has lost packets."""
 
     @abstractmethod
     def failure(self) -> str | None:
@@ -153,7 +154,7 @@ NOT_INTACT = "not every byte arrived exactly once, as it was sent"
 
 
 class MovedData(WorkloadResult):
-    """The result of a workload that moves bytes, and whether all arrived unchanged."""
+    """The result of a workload that moves bytes, and whether all bytes arrived unchanged."""
 
     __slots__ = ()
 
@@ -190,11 +191,11 @@ class JointOperation(WorkloadResult):
 
     @property
     def is_right(self) -> bool:
-        """Whether every node has the right bytes."""
+        """Whether every node has the correct bytes at the end."""
         return self.correct
 
     def state(self, *, lost: bool) -> str:  # noqa: ARG002 - lost packets are sent again
-        """The state of the bytes of all nodes."""
+        """Whether the bytes of all nodes are correct, in a word."""
         return "correct" if self.correct else "differs" if self.completed else "incomplete"
 
     def failure(self) -> str | None:
