@@ -1,1 +1,1 @@
-"""Published systems: a folder for each, with its scenario, experiments and published figures."""
+"""Contains a folder for each published system: its scenario, experiments and published values."""

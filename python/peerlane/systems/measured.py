@@ -1,4 +1,4 @@
-"""Measurements that experiments take from a run, only of data that has wholly arrived."""
+"""Reads measurements from the result of a run, and checks that all data arrived unchanged."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
 
 def sound(result: RunResult) -> RunResult:
-    """The result, once every byte is known to have arrived.
+    """Returns the result, after a check that every byte arrived unchanged.
 
     Raises:
-        RuntimeError: Some did not, or not as they were sent.
+        RuntimeError: Bytes did not arrive, or were changed.
     """
     if result.failures:
         raise RuntimeError("; ".join(result.failures))
@@ -20,10 +20,10 @@ def sound(result: RunResult) -> RunResult:
 
 
 def known(flow: FlowResult, value: float | None) -> float:
-    """A measurement of `flow`, which must have been made.
+    """Returns a measured value of `flow`, after a check that there is a value.
 
     Raises:
-        RuntimeError: It was not.
+        RuntimeError: The run has not measured the value.
     """
     if value is None:
         raise RuntimeError(f"flow {flow.id} was not measured")
@@ -31,10 +31,10 @@ def known(flow: FlowResult, value: float | None) -> float:
 
 
 def steady(flow: FlowResult) -> float:
-    """Bytes per second within `[measure]`."""
+    """The rate of a flow within the interval of `[measure]`, in bytes per second."""
     return known(flow, flow.steady_bytes_per_second)
 
 
 def latency(flow: FlowResult) -> float:
-    """Nanoseconds from the making of a request to its end: the mean."""
+    """The mean latency of a flow's requests, in nanoseconds."""
     return known(flow, flow.latency_ns.mean if flow.latency_ns else None)

@@ -1,1 +1,1 @@
-"""A coherent host, FPGA cards with caches of its memory, and a lock table that they share."""
+"""The system ccix: a coherent host, FPGA cards that cache its memory, and a shared lock table."""

@@ -1,4 +1,4 @@
-"""A function for each experiment of the source, on the public API of `peerlane` alone."""
+"""Simulates each experiment of the source by a function that uses only the public API."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SECONDS = {
     "exp4": 6,
     "formula1": 1,
 }
-"""About how long figures take on one processor; the longest are begun first."""
+"""The approximate simulation time of figures on one processor, in seconds."""
 
 _Found = TypeVar("_Found")
 
@@ -57,19 +57,22 @@ CARDS = ("u280", "vck5000")
 KINDS = ("read", "write")
 WAYS = ("ccix", "pcie")
 SIZES = ("32 B", *(f"{1 << n} B" for n in range(6, 10)), *(f"{1 << n} KiB" for n in range(6)))
-"""32 B to 32 KiB."""
+"""The sizes of accesses, from 32 B to 32 KiB."""
 
 STARTED = "program"
-"""Software on the host starts each access of a card by its registers, and polls until it has ended:
-the source's API polls, and TaPaSCo's runtime waits for transfers in a loop, without sleep
-(esa-tu-darmstadt/tapasco, runtime/libtapasco/src/dma_user_space.rs)."""
+"""The value of `driven` with which a program on the host starts each access of a card.
+
+The program writes the card's registers, and polls until the access has ended. The source's API
+polls, too, and TaPaSCo's runtime waits for transfers in a loop without sleep
+(esa-tu-darmstadt/tapasco, runtime/libtapasco/src/dma_user_space.rs).
+"""
 
 BULK = tuple(1 << n for n in range(4, 11))
 """Sizes of bulk transfers in KiB: 16 KiB to 1 MiB."""
 
 LENGTHS = ("64 B", "128 B", "4 KiB", "32 KiB")
-"""Sizes of accesses with and without a translation: the sizes of the source's figure 4, and 32 KiB,
-from which on the transfer takes longer than the translation."""
+"""The sizes of accesses with and without a cached translation: the sizes of the source's figure 4,
+and 32 KiB, at which the transfer takes longer than the translation."""
 
 LANES = {
     "pcie-1.0": 2.5e9 / 8 * 8 / 10,
@@ -77,15 +80,15 @@ LANES = {
     "cxl-32gt": 32e9 / 8 * 128 / 130,
     "pcie-6.0": 64e9 / 8 * 242 / 256,
 }
-"""Bytes per second of a lane: transfers, and coding (PCIe Base 4.2). A flit of 256 bytes has 8 of
-CRC and 6 of error correction."""
+"""The bytes per second of a lane, after its coding (PCIe Base 4.2); a flit of 256 bytes contains 8
+bytes of CRC and 6 bytes of error correction."""
 
 MAKERS = {"host": HOST, "device": "u280"}
-"""The makers of requests for locks."""
+"""The nodes that request locks: the host, and the card U280 as "device"."""
 
 
 def exp1(machine: Machine) -> Measurements:
-    """Reads and writes of 32 B to 32 KiB of the U280, coherent and by DMA, 2,000 of each."""
+    """Reads and writes of 32 B to 32 KiB by the U280, coherent and by DMA, 2,000 of each size."""
     rows = dict(_sweep(machine, "u280"))
     yield from rows.items()
     for size in (1, 16, 32):
@@ -110,7 +113,7 @@ def exp1(machine: Machine) -> Measurements:
 
 
 def exp1_vck5000(machine: Machine) -> Measurements:
-    """Reads and writes of 32 B to 32 KiB of the VCK5000, coherent and by DMA, 2,000 of each."""
+    """Reads and writes of 32 B to 32 KiB by the VCK5000, coherent and by DMA, 2,000 of each."""
     yield from _sweep(machine, "vck5000")
 
 
@@ -126,7 +129,7 @@ def _sweep(machine: Machine, card: str) -> Measurements:
 
 
 def bulk(machine: Machine) -> Measurements:
-    """KiB of the smallest read by the U280's DMA engine that has half of its link's bandwidth."""
+    """The smallest read by the U280's DMA engine with half of the link's bandwidth, in KiB."""
     half = 8 * LANES["pcie-4.0"] / 2 / 1e9
     for completion in ("poll", "interrupt"):
         settings: dict[str, Setting] = {"driven": STARTED, "completion": completion}
@@ -137,13 +140,13 @@ def bulk(machine: Machine) -> Measurements:
 
 
 def lanes(_: Machine) -> Measurements:
-    """Rates of a lane."""
+    """The rate of a lane in each generation and mode of PCI Express and CCIX."""
     for name, found in LANES.items():
         yield f"lanes/{name}", found / (1e6 if name == "pcie-1.0" else 1e9)
 
 
 def exp2(machine: Machine) -> Measurements:
-    """The cost of translations: no cache has them, against a card that has them."""
+    """Latency of accesses whose translation no cache has, and of accesses with a cached one."""
     its = machine.constants
     missed = _missing(machine, "64 B", "4 KiB")
     read = mean(_there(machine, "u280", "read", "64 B"))
@@ -170,7 +173,7 @@ def exp2(machine: Machine) -> Measurements:
 
 
 def exp2_cards(machine: Machine) -> Measurements:
-    """Random reads and writes of both cards, without and with their translations."""
+    """Random reads and writes of both cards, without and with cached translations."""
     its = machine.constants
     for card, kind, length in product(CARDS, KINDS, LENGTHS):
         row = f"{card}/{kind}"
@@ -181,10 +184,11 @@ def exp2_cards(machine: Machine) -> Measurements:
 
 
 def formula1(machine: Machine) -> Measurements:
-    """A mix of hits and misses in both caches of a card, over the source's formula for its mean.
+    """Mean latency of a mix of hits and misses in a card, divided by the source's formula for it.
 
-    The card has a small cache and few translations, so that a buffer of 64 KiB in pages of 4 KiB
-    hits each in part. The parts of the formula are measured alone, where all or none hit.
+    The card has a small data cache and a small translation cache, so that accesses to a buffer of
+    64 KiB in pages of 4 KiB hit each of them in part. Each term of the formula is measured in a run
+    in which all accesses hit, or all miss.
     """
     small: dict[str, Setting] = {"cache": "32 KiB"}
     few: dict[str, Setting] = {"translations": 4, "translation_ways": 4}
@@ -217,7 +221,7 @@ def _formula(
     *,
     warm_up: int | None = None,
 ) -> AccessResult:
-    """Random reads of the U280 in a buffer of this size, of whose pages it has none at first."""
+    """Random reads of the U280 in a buffer; at first, the card has no translation of the buffer."""
     its = machine.constants
     fabric = _fabric(machine, size, page).set("u280", **card)
     return _only(
@@ -226,7 +230,7 @@ def _formula(
 
 
 def exp3(machine: Machine) -> Measurements:
-    """Data in the card's own cache."""
+    """Latency of accesses to data in the card's own cache."""
     for card, kind in product(CARDS, KINDS):
         yield f"exp3/{card}/{kind}", mean(_local(machine, card, kind, "64 B"))
     for size in ("1 KiB", "4 KiB", "16 KiB"):
@@ -235,7 +239,7 @@ def exp3(machine: Machine) -> Measurements:
 
 
 def exp4(machine: Machine) -> Measurements:
-    """A core and a card modify lines of one buffer, at the same time, in random places."""
+    """Latency if cores and a card modify random lines of one buffer at the same time."""
     its = machine.constants
     for cores in (1, 3):
         host, card = _shared(machine, "32 KiB", cores)
@@ -263,7 +267,10 @@ def exp4(machine: Machine) -> Measurements:
 
 
 def _readings(machine: Machine) -> dict[str, dict[str, Any]]:
-    """Other readings of the fourth experiment, whose algorithm our copy has lost."""
+    """Other possible forms of experiment 4, whose algorithm is missing in our copy of the source.
+
+    For each form, these are arguments for `_shared`.
+    """
     return {
         "host-reads": {"host": "read"},
         "card-reads": {"card": "read"},
@@ -283,7 +290,7 @@ def _in_memory(machine: Machine) -> dict[str, Setting]:
 
 
 def exp5(machine: Machine) -> Measurements:
-    """Atomic operations of a core, and of a card."""
+    """Latency of atomic operations of a core, and of a card."""
     its = machine.constants
     for name in ("store", "load", "swap", "compare"):
         kind = f"atomic-{name}"
@@ -299,7 +306,7 @@ def exp5(machine: Machine) -> Measurements:
 
 
 def packets(machine: Machine) -> Measurements:
-    """The gain from the packet format, to which the source ascribes short reads, and from speed."""
+    """By how much CCIX's packet format and extended speed mode shorten the latency of reads."""
     unpacked: dict[str, Setting] = {"message_packing": False}
     plain = unpacked | {"packet_header": "compatible"}
     for size in ("64 B", "1 KiB", "16 KiB"):
@@ -314,10 +321,10 @@ def packets(machine: Machine) -> Measurements:
 
 
 def locks(machine: Machine) -> Measurements:
-    """Requests of a core and of a card for locks of one table, alone and in each other's way.
+    """Latency of lock requests of a core and of a card, each alone, and both at the same time.
 
-    The latency is that from the beginning of a request until it holds the lock: software of the
-    core, all compare-and-swaps, and the wait for another holder.
+    The latency is the time from the beginning of a request until the requester holds the lock. It
+    includes the core's software, all compare-and-swaps, and the wait for another holder.
     """
     its = machine.constants
     alone = _requests(machine, host={"count": its.requests})
@@ -360,7 +367,7 @@ def locks(machine: Machine) -> Measurements:
 def _requests(
     machine: Machine, of_host: Mapping[str, Setting] | None = None, **by: Mapping[str, Setting]
 ) -> RunResult:
-    """Requests for locks in a huge page, whose translation the card has."""
+    """Requests for locks of a table in a huge page; the card has the translation of the page."""
     fabric = _fabric(machine, "2 MiB", host=of_host)
     for name, settings in by.items():
         fabric.locks(MAKERS[name], "b", id=name, **{**_maker(machine, name), **settings})
@@ -368,7 +375,7 @@ def _requests(
 
 
 def _maker(machine: Machine, name: str) -> dict[str, Setting]:
-    """The settings of a maker of requests for locks."""
+    """The settings of the host or the card for requests for locks."""
     its = machine.constants
     if name == "host":
         return {"buckets": its.buckets, "cores": its.lock_cores}
@@ -383,18 +390,18 @@ def _contended(
     engines: int = 1,
     host: Mapping[str, Setting] | None = None,
 ) -> RunResult:
-    """A core and lock engines of a card, which request locks all the time.
+    """A run in which a core and lock engines of a card request locks all the time.
 
     Args:
         machine: The machine.
-        records: Number of record versions, of which each request draws one.
-        pauses: The mean of exponential times from a release of a lock to the next request, for each
-            maker that pauses.
-        engines: Number of lock engines of the card.
+        records: The number of record versions; each request chooses one of them at random.
+        pauses: For the host or the card, the mean time from a release of a lock to the next
+            request, which has an exponential distribution; without an entry there is no pause.
+        engines: The number of lock engines of the card.
         host: Settings of the host.
 
     Raises:
-        RuntimeError: A lock had two holders, or passed a waiter by.
+        RuntimeError: A lock had two holders, or was given to a later requester first.
     """
     fabric = _fabric(machine, "2 MiB", host=host)
     for name, engine in [("host", 0), *(("device", engine) for engine in range(engines))]:
@@ -411,7 +418,7 @@ def _contended(
 
 
 def database(machine: Machine) -> Measurements:
-    """Updates of rows by a core and a card, under a lock for each row or for the table."""
+    """Updates of a database by a core and a card, with a lock for each row or for the table."""
     for lock, percent in product(("row", "table"), (0, 25, 50, 75, 100)):
         fabric = _fabric(machine, "2 MiB").buffer(
             "locks",
@@ -466,7 +473,7 @@ def _remote(
     *,
     fabric: Fabric | None = None,
 ) -> AccessResult:
-    """Random places of a large buffer whose translations the card has."""
+    """Accesses to random places of a large buffer; the card has the translations of the buffer."""
     fabric = fabric or _fabric(machine)
     count = machine.constants.samples
     fabric.accesses(card, "b", kind=kind, size=size, count=count, warm_translations=True)
@@ -474,13 +481,16 @@ def _remote(
 
 
 def _there(machine: Machine, card: str, kind: str, size: str, **settings: Setting) -> AccessResult:
-    """Random places of a large buffer whose translations the card has; software starts each."""
+    """Accesses to random places of a large buffer, each started by a program on the host.
+
+    The card has the translations of the buffer.
+    """
     own: dict[str, Setting] = {"count": machine.constants.samples, "driven": STARTED, **settings}
     return _alone(machine, card, kind=kind, size=size, warm_translations=True, **own)
 
 
 def _local(machine: Machine, card: str, kind: str, size: str) -> AccessResult:
-    """Accesses to one place, again and again."""
+    """Repeated accesses of a card to one place of a buffer, each started by a host program."""
     settings: dict[str, Setting] = {"order": "local", "warm_up": 1}
     return _there(machine, card, kind, size, **settings)
 
@@ -488,7 +498,7 @@ def _local(machine: Machine, card: str, kind: str, size: str) -> AccessResult:
 def _missing(
     machine: Machine, length: str, page: str, *, card: str = "u280", **settings: Setting
 ) -> AccessResult:
-    """Accesses of a card in 1 GiB, of whose translations it has none at first."""
+    """Accesses of a card to a buffer of 1 GiB; at first, the card has no translation of it."""
     own: dict[str, Setting] = {
         "size": length,
         "count": machine.constants.samples,
@@ -511,22 +521,22 @@ def _shared(  # noqa: PLR0913 - each is one thing that readings differ in
     of_card: Mapping[str, Setting] | None = None,
     **settings: Setting,
 ) -> tuple[AccessResult, AccessResult]:
-    """Cores and a card in one buffer, until the card has made its accesses.
+    """A run in which cores and a card access one buffer, until the card has made all its accesses.
 
     Args:
         machine: The machine.
-        size: Size of the buffer.
-        cores: Number of cores that access it. Another one starts the card's accesses.
-        count: Accesses of the card.
-        host: Kind of the cores' accesses.
-        card: Kind of the card's accesses.
-        by: The card.
+        size: The size of the buffer.
+        cores: The number of cores that access the buffer; another core starts the card's accesses.
+        count: The number of accesses of the card.
+        host: The kind of the cores' accesses.
+        card: The kind of the card's accesses.
+        by: The name of the card.
         of_host: Settings of the host.
         of_card: Settings of the card.
-        settings: Keys of the card's accesses.
+        settings: Keys of the workload with the card's accesses.
 
     Raises:
-        RuntimeError: The card did not end its accesses.
+        RuntimeError: The card did not complete its accesses.
     """
     fabric = _fabric(machine, size, host=of_host)
     if of_card:
@@ -548,40 +558,43 @@ def _shared(  # noqa: PLR0913 - each is one thing that readings differ in
 
 
 def mean(accesses: AccessResult) -> float:
-    """Nanoseconds of an access, in the mean."""
+    """The mean latency of an access, in nanoseconds."""
     return _measured(accesses.latency_ns, accesses.id).mean
 
 
 def called(accesses: AccessResult) -> float:
-    """GB/s of accesses that a program starts one after the other, by its own clock."""
+    """The rate of accesses that a program starts one after another, by its own clock, in GB/s."""
     return _measured(accesses.bytes_per_second, accesses.id) / 1e9
 
 
 def acquired(locks: LockResult) -> float:
-    """Nanoseconds from the beginning of a request until it holds its lock, in the mean."""
+    """The mean time from a request's begin until its maker holds the lock, in nanoseconds."""
     return _measured(locks.acquired_ns, locks.id).mean
 
 
 def request(locks: LockResult) -> float:
-    """Nanoseconds of the compare-and-swap that places a request, and before it, in the mean."""
+    """The mean latency of the compare-and-swap that enters a request in a lock's queue, in ns.
+
+    It includes the software before the compare-and-swap.
+    """
     return _measured(locks.request_ns, locks.id).mean
 
 
 def committed(transactions: TransactionResult) -> float:
-    """Millions of transactions a second."""
+    """The rate of transactions, in millions a second."""
     return _measured(transactions.committed_per_second, transactions.id) / 1e6
 
 
 def translation(accesses: AccessResult) -> float:
-    """Nanoseconds from a translation request at the card to its answer there, in the mean."""
+    """The mean time until a translation request is answered, measured at the card, in ns."""
     return _measured(accesses.translations, accesses.id).mean_ns
 
 
 def _measured(found: _Found | None, what: str) -> _Found:
-    """A measurement of `what`, which must have been made.
+    """Returns a measured value, after a check that there is a value.
 
     Raises:
-        RuntimeError: Nothing was.
+        RuntimeError: `what` was not measured.
     """
     if found is None:
         raise RuntimeError(f"{what} was not measured")
@@ -589,7 +602,7 @@ def _measured(found: _Found | None, what: str) -> _Found:
 
 
 def deviation(accesses: AccessResult, *, least: float) -> float:
-    """The standard deviation in ns of the latencies from `least` on, by their histogram."""
+    """The standard deviation of all latencies from `least` on, from a histogram, in nanoseconds."""
     steps = [(bound, count) for bound, count in accesses.histogram_ns if bound >= least]
     total = sum(count for _, count in steps)
     centre = sum(bound * count for bound, count in steps) / total
@@ -597,7 +610,7 @@ def deviation(accesses: AccessResult, *, least: float) -> float:
 
 
 def short(accesses: AccessResult, hit: float) -> float:
-    """Percent of the accesses of a card that hit its own cache: no other is as short."""
+    """The percentage of a card's accesses that are shorter than `hit`: they hit its own cache."""
     steps = accesses.histogram_ns
     total = sum(count for _, count in steps)
     return 100 * sum(count for bound, count in steps if bound < hit) / total

@@ -1,4 +1,4 @@
-"""The constants of the experiments."""
+"""Defines the constants of the experiments of ccix."""
 
 from __future__ import annotations
 
@@ -9,57 +9,59 @@ from peerlane.reproduction import machine
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Numbers that the experiments use beside the scenario."""
+    """Numbers that the experiments use in addition to the scenario."""
 
     buffer: str = "8 MiB"
-    """The size of a buffer so large that a random line is hardly ever in the cache of a card, and
-    so small that the host's system cache has all of it."""
+    """The size of a buffer: so large that a random line of it is rarely in the cache of a card, and
+    so small that all lines fit into the host's system cache."""
     bulk_count: int = 50
-    """Bulk transfers of each size."""
+    """The number of bulk transfers of each size."""
     buckets: int = 1024
-    """Buckets of the lock table, each in a line of its own."""
+    """The number of buckets of the lock table, each in another line of memory."""
     lock_cores: int = 1
-    """Cores that request locks: one has the database."""
+    """The number of cores that request locks; the database runs on one core."""
     lock_records: int = 4
-    """Record versions whose locks the core and the card request in the source's figure 9."""
+    """The number of record versions whose locks core and card request in the source's figure 9."""
     lock_work: str = "3 us"
-    """Mean time of the database from its release of a lock to its next request in figure 9."""
+    """The mean time from the database's release of a lock to its next request in figure 9."""
     rare: str = "20 us"
-    """The same time of the side that makes low contention in figure 9."""
+    """In figure 9, the mean time from a release to the next request of the side that requests locks
+    rarely, so that contention is low."""
     lock_translations: bool = True
     """Whether the card has the translation of the lock table from the start."""
     without_end: int = 10**8
-    """More accesses or requests than a run has time for."""
+    """A number of accesses or requests that is never reached within the time of a run."""
     contention: int = 10_000_000
-    """Nanoseconds for which a core and a card request locks of one table."""
+    """The time for which a core and a card request locks of one table, in nanoseconds."""
     hit: int = 200
-    """Latency in nanoseconds above which an access has left the card, and below which it hit."""
+    """The latency, in nanoseconds, below which an access must have hit the card's own cache."""
     samples: int = 2000
-    """Accesses of which a mean is taken, in experiments where their number changes nothing."""
+    """The number of accesses for a mean, in experiments that do not depend on this number."""
     swept: int = 2000
-    """Accesses of each size of the first experiment."""
+    """The number of accesses of each size in experiment 1."""
     few: int = 500
-    """Accesses of which a mean is taken, in experiments where fewer than `samples` are enough."""
+    """The number of accesses for a mean, in experiments for which fewer than `samples` suffice."""
     requests: int = 10_000
-    """Requests for free locks."""
+    """The number of requests for free locks."""
     random: int = 1024
-    """Accesses of the card in the first half of the source's figure 6."""
+    """The number of accesses of the card in the first half of the source's figure 6."""
     histogram: int = 20_000
-    """Accesses of the card in the second half of the source's figure 6."""
+    """The number of accesses of the card in the second half of the source's figure 6."""
     round: int = 3000
-    """Upper limit, in nanoseconds, of an access of the card from its start by a program to its end,
-    as the program sees it."""
+    """An upper limit, in nanoseconds, for one access of the card: from the moment when a program
+    starts it to the moment when the program sees its end."""
     parts: int = 20
-    """Number of parts into which the upper limit for all accesses of the card is divided. After
+    """The number of parts into which the upper limit for all accesses of the card is divided; after
     each part, the experiment checks whether the accesses have ended."""
     mix_warm_up: int = 4000
-    """Accesses of the warm-up, after which the small caches do not fill any further."""
+    """The number of accesses in the warm-up, after which the small caches are filled."""
     in_memory: str = "95.9 ns"
-    """Time of coherence messages on their path (`port_distance`), under the reading that the 700 ns
-    of a published read include a read of memory."""
+    """The time of coherence messages on their path (`port_distance`), if the published 700 ns of a
+    read include a read of memory."""
 
 
 FEWER = Constants(samples=500, swept=200, few=200, requests=2000, random=500, histogram=500)
-"""The constants of a sensitivity study: fewer accesses, as only relative changes count."""
+"""The constants of a sensitivity study; fewer accesses suffice, because only relative changes
+matter."""
 
 Machine = machine.Machine[Constants]

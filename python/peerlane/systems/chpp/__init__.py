@@ -1,1 +1,1 @@
-"""A network interface controller that speaks PCI Express between processors."""
+"""The system chpp: a network interface controller between processors with PCI Express links."""

@@ -1,4 +1,4 @@
-"""A function for each table and figure of the source, on the public API of `peerlane` alone."""
+"""Simulates each table and figure of the source by a function that uses only the public API."""
 
 from __future__ import annotations
 
@@ -41,39 +41,43 @@ __all__ = [
 ]
 
 SECONDS = {"fig20": 24, "fig19": 13, "fig5": 3.5, "qos": 2.5, "fig16": 2.4, "eq2": 0.8}
-"""About how long figures take on one processor; the longest are begun first."""
+"""The approximate simulation time of figures on one processor, in seconds."""
 
 NAPS = PRIMITIVES[:2]
 SIZES = (1, 64, 256, 1024, 2048)
 
 LOST_SIZES = (4096, 16384, 65536, 262144, 1048576)
-"""Sizes of PUT and GET whose cells are lost in our copy of the table."""
+"""The sizes, in bytes, of PUT and GET whose values are missing in our copy of table 2."""
 
 MTUS = (16, 32, 64, 128, 256, 512)
 TAGS = (32, 64, 256)
 NAP_SIZES = (1, 8, 64, 128, 256, 512, 1024, 2048)
-"""Bytes of NAPs, up to the longest by its definition."""
+"""The sizes of NAPs, in bytes, up to the longest NAP that is defined."""
 
 LARGE_SIZES = (1, 64, 512, 2048, 8192, 32768, 131072, 524288)
 
 CROSSBARS = ((4, 2), (4, 4), (8, 2), (8, 4), (16, 4))
-"""Ports and virtual channels of each."""
+"""The simulated crossbars: the number of ports, and the number of virtual channels of each port."""
 
 LOADS = (1.0, 2.0, 2.4, 2.6, 2.8, 3.0, 3.2)
-"""Payload that each processor offers, in GB/s."""
+"""The loads of figure 19: the payload that each processor offers, in GB/s."""
 
 SHARES_MS = (0.1, 0.5, 1, 2, 3, 4, 5, 6, 8, 10)
-"""The times at which the shares of the functions are read."""
+"""The times at which the shares of the functions are measured, in milliseconds."""
 
 SEEDS = (1, 2, 3, 4)
-"""Runs with different sizes: a single one comes near to equal shares, and leaves again."""
+"""The seeds of runs with different message sizes.
+
+Several runs are needed, because the shares in a single run may come close to each other and then
+differ again.
+"""
 
 ROUND_TRIPS = (130, 260, 520)
-"""Cycles of a memory read for which the rule of the tags is tried."""
+"""The durations of a memory read, in cycles, for which the source's rule for tags is compared."""
 
 
 def table2(machine: Machine) -> Measurements:
-    """Latency from the store to the doorbell until the other program has seen the end."""
+    """Latency from the store to the doorbell until the other program has seen the message's end."""
     found = {
         (primitive, size): alone_ns(machine, primitive, size)
         for primitive in PRIMITIVES
@@ -90,7 +94,7 @@ def table2(machine: Machine) -> Measurements:
 
 
 def fig16(machine: Machine) -> Measurements:
-    """A PUT of 2 MiB, with read requests of the MTU's size, and completions of 128 bytes."""
+    """Rate of a PUT of 2 MiB; read requests have the size of the MTU, completions 128 bytes."""
     for mtu in MTUS:
         for tags in TAGS:
             yield f"fig16/{mtu}/{tags}-tags", _rate(machine, _with_mtu(machine, mtu, tags))
@@ -102,7 +106,7 @@ def fig16(machine: Machine) -> Measurements:
 
 
 def fig17(machine: Machine) -> Measurements:
-    """Bytes of one message over its latency."""
+    """Bandwidth of one message: its size divided by its latency."""
     for primitive in PRIMITIVES:
         for size in NAP_SIZES if primitive in NAPS else LARGE_SIZES:
             microseconds = alone_ns(machine, primitive, size) / 1e3
@@ -110,14 +114,14 @@ def fig17(machine: Machine) -> Measurements:
 
 
 def fig18(machine: Machine) -> Measurements:
-    """The stages of a message of one byte, in cycles of the engine."""
+    """Duration of each stage of a message of one byte, in cycles of the engine."""
     for primitive in ("nap-immediate", "nap-indirect", "put"):
         for stage, cycles in stages(machine, WAY, primitive).items():
             yield f"fig18/{primitive}/{stage}", cycles
 
 
 def eq2(machine: Machine) -> Measurements:
-    """Bandwidth against tags where memory is farther away, beside the rule of the source."""
+    """Bandwidth against the number of tags, for fast and slow memory, and the source's rule."""
     nearest, *_ = ROUND_TRIPS
     latency_ns = machine.value("profiles.processor.memory_read_latency")
     for cycles in ROUND_TRIPS:
@@ -130,7 +134,7 @@ def eq2(machine: Machine) -> Measurements:
 
 
 def fig19(machine: Machine) -> Measurements:
-    """PUTs to processors drawn evenly: throughput of a port where it grows no more, and latency."""
+    """PUTs to random processors: throughput of a port at saturation, and latency against load."""
     its = machine.constants
     knees: dict[tuple[int, int], float] = {}
     for ports, channels in CROSSBARS:
@@ -152,13 +156,13 @@ def fig19(machine: Machine) -> Measurements:
 
 
 def _loaded(fabric: Fabric, message: str) -> LoadSweep:
-    """Messages to processors drawn evenly, at each load."""
+    """A sweep of the load, with messages to random processors."""
     fabric.traffic("crossbar", load="1 GB/s", message=message, duration="300 us")
     return sweep(fabric, [f"{load} GB/s" for load in LOADS])
 
 
 def fig20(machine: Machine) -> Measurements:
-    """Shares of the physical and the seven virtual functions of one controller, from the start."""
+    """Shares of a controller's bandwidth over time: the physical and seven virtual functions."""
     shares = _shares(machine, machine.fabric())
     spreads = _spreads(shares)
     for time_ms, spread in spreads.items():
@@ -173,7 +177,7 @@ def fig20(machine: Machine) -> Measurements:
 
 
 def _shares(machine: Machine, fabric: Fabric) -> list[dict[float, list[float]]]:
-    """Percent of what was moved, by function, at each time at which it is looked at; by run."""
+    """For each run and each of `SHARES_MS`, the percentage of bytes that each function moved."""
     its = machine.constants
     for function in range(its.functions):
         fabric.flow(
@@ -197,13 +201,13 @@ def _shares(machine: Machine, fabric: Fabric) -> list[dict[float, list[float]]]:
 
 
 def _spreads(shares: list[dict[float, list[float]]]) -> dict[float, float]:
-    """The largest share less the smallest, in the mean over runs."""
+    """At each time, the mean over runs of the difference between the largest and smallest share."""
     each = {time_ms: [run[time_ms] for run in shares] for time_ms in SHARES_MS}
     return {time: mean(max(one) - min(one) for one in runs) for time, runs in each.items()}
 
 
 def _settled(machine: Machine, spreads: dict[float, float]) -> float:
-    """Millions of cycles until the shares stay as near to each other as they shall be."""
+    """The time after which shares differ by at most `settled` percent, in millions of cycles."""
     most = machine.constants.settled
     unsettled = [time_ms for time_ms, spread in spreads.items() if spread > most]
     later = [time_ms for time_ms in SHARES_MS if time_ms > max(unsettled, default=0.0)]
@@ -211,7 +215,7 @@ def _settled(machine: Machine, spreads: dict[float, float]) -> float:
 
 
 def deadlock(machine: Machine) -> Measurements:
-    """Both sides ask for all they can, by PUT and GET: with a channel for GETs, and without."""
+    """Both sides send as many PUTs and GETs as they can, with and without a channel for GETs."""
     for name, own in (("with-channel", True), ("without-channel", False)):
         fabric = machine.fabric().set("crossbar", get_channel=own)
         for nic in WAY:
@@ -228,28 +232,28 @@ def deadlock(machine: Machine) -> Measurements:
 
 
 def fig5(machine: Machine) -> Measurements:
-    """The source's model of latency, LogGP with chain DMA; and messages in simulated networks."""
+    """Latency by the source's model, LogGP with chain DMA, and latency in simulated networks."""
     yield from latencies("fig5", SOURCE, machine.constants.message)
     yield from in_networks(machine)
 
 
 def loggp(machine: Machine) -> Measurements:
-    """The parameters of LogP and LogGP in the words of those, for each primitive."""
+    """The parameters of LogP and LogGP for each primitive, as these models define them."""
     yield from classical(machine)
 
 
 def qos(machine: Machine) -> Measurements:
-    """What a function gains by the arbiter's priority, and a program by more functions."""
+    """The gain of a function by priority, and the gain of a program by a second queue pair."""
     yield from services(machine)
 
 
 def theory(machine: Machine) -> Measurements:
-    """The arithmetic of the source's text, from the scenario and from public formats."""
+    """Numbers of the source's text, calculated from the scenario and from public formats."""
     yield from arithmetic(machine)
 
 
 def table3(_: Machine) -> Measurements:
-    """Other networks: the cells of the source are lost."""
+    """Networks of other makers; our copy of the source has lost the values."""
     yield from ()
 
 
@@ -263,9 +267,10 @@ def _crossbar(machine: Machine, ports: int, channels: int) -> Fabric:
 
 
 def _with_longer_read(machine: Machine, primitive: str) -> Fabric:
-    """A message of one byte, if reads take longer and an event follows as much later.
+    """A message of one byte, with longer memory reads, and an event that is later by as much.
 
-    The program sees the end so much earlier that a PUT, with two reads, takes as long as before.
+    The poll is shorter by twice this time, so that a PUT, which makes two reads, takes as long as
+    in the unchanged fabric.
     """
     cycles = machine.constants.longer_read
     longer_ns = cycles * cycle_ns(machine)
@@ -285,7 +290,7 @@ def _with_mtu(machine: Machine, mtu: int, tags: int) -> Fabric:
 
 
 def _rate(machine: Machine, fabric: Fabric) -> float:
-    """GB/s of a long PUT, from its doorbell to its last byte."""
+    """The rate of a long PUT, in GB/s."""
     flow = _flow(fabric.flow(*WAY, size=machine.constants.transfer))
     return known(flow, flow.bytes_per_second) / 1e9
 

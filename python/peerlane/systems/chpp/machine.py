@@ -1,4 +1,4 @@
-"""The constants of the experiments, and one message on the published machine."""
+"""Defines the constants of the experiments of chpp, and simulates one message."""
 
 from __future__ import annotations
 
@@ -13,72 +13,87 @@ WAY = ("n0", "n1")
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Numbers that the experiments use beside the scenario."""
+    """Numbers that the experiments use in addition to the scenario."""
 
     start: str = "5 us"
-    """The time at which the controllers have fetched the first addresses of buffers."""
+    """The start of a message: at this time, the controllers have fetched the first buffers'
+    addresses."""
     transfer: str = "2 MiB"
-    """A long PUT whose rate is measured."""
+    """The size of a long PUT whose rate is measured."""
     uniform_message: str = "512 B"
-    """The source gives no size: the least that a processor can ring doorbells for at full load."""
+    """The size of messages in figure 19, which the source does not state: the least size for which
+    a processor can write doorbells fast enough at full load."""
     functions: int = 8
-    """Functions of a controller that send at once: the physical and all virtual ones."""
+    """The number of functions of a controller that send at once: the physical and all virtual
+    ones."""
     outstanding: int = 32
-    """Requests under way of a function, at most."""
+    """The largest number of messages of a function that are under way at once."""
     largest_put: str = "8 KiB"
-    """The source says random sizes: 1 byte to this, evenly."""
+    """The largest of the random sizes of PUTs; the source states no range, and ours begins at 1
+    byte."""
     settled: float = 1.0
-    """Percent of the bandwidth that is between the largest and the smallest share at most."""
+    """The largest difference between two shares, in percent of the bandwidth, that counts as
+    settled."""
     read: int = 128
-    """Bytes of a read request and of the completions that answer it."""
+    """The size of a read request, and of each completion that answers it, in bytes."""
     message: int = 2048
-    """M of the LogP model, in bytes."""
+    """The size of a message in the LogP model, M, in bytes."""
     window: tuple[str, str] = ("20 us", "80 us")
-    """The window in which messages are counted."""
+    """The interval in which messages are counted."""
     end: str = "90 us"
-    """The time after which no message begins that is counted."""
+    """The time at which senders stop; it is after the end of `window`."""
     seldom_load: str = "0.1 MB/s"
-    """The load of messages of one byte that meet no other."""
+    """The load of messages of one byte, so low that no message waits for another."""
     seldom_time: str = "300 us"
-    """The time in which these messages begin, at all phases of the clock."""
+    """The duration of the workload with the load `seldom_load`; its messages begin at all phases of
+    the engine's clock."""
     crowded_from: str = "500 us"
-    """The time from which the service of functions is measured, and no longer changes."""
+    """The begin of the interval in which the bandwidths of functions are measured; they are steady
+    from this time on."""
     crowded_until: str = "1 ms"
-    """The time until which it is measured, and after which no message begins."""
+    """The end of the interval in which the bandwidths of functions are measured; no message begins
+    after it."""
     seldom_count: int = 40
-    """Messages of a function that sends one at a time, all of them before the others end."""
+    """The number of messages of a function that sends one at a time, which all end before
+    `crowded_until`."""
     longer_read: int = 8
-    """Cycles more of a memory read, in a reading of Table 2: 151 from an immediate NAP to an
-    indirect one, less 130 and the 13 of the data path."""
+    """The cycles by which a memory read is longer in another interpretation of Table 2.
+
+    An indirect NAP takes 151 cycles more than an immediate NAP; a memory read takes 130 of these
+    cycles, and the data path 13.
+    """
     read_request: str = "512 B"
-    """A larger read request, which the source does not exclude for figure 19."""
+    """The size of a larger read request for figure 19, which the source does not exclude."""
     larger_message: str = "1.5 KiB"
-    """The size of messages with it, with which both published throughputs come out."""
+    """The size of messages with which the simulation has both published throughputs of figure 19,
+    if read requests have the size `read_request`."""
     apart_us: int = 20
-    """Microseconds before each message of a network, so long that each is alone."""
+    """The time between messages of a network, in microseconds, so long that no two messages
+    meet."""
     crowd: int = 64
-    """Processors of the networks in which all send at once."""
+    """The number of processors of the networks in which all processors send at once."""
     cables: int = 3
-    """Cables on the way of the message whose packets are read."""
+    """The number of cables on the path of the message whose packets are measured."""
     completion: int = 128
-    """Bytes of a completion, by the source's MTU."""
+    """The size of a completion in bytes, from the source's MTU."""
     length_bits: int = 10
-    """Bits of the length in double words of a TLP: PCIe Base 2.2.1."""
+    """The bits of a TLP's field Length, which counts double words (PCIe Base 2.2.1)."""
 
 
 FEWER = Constants(transfer="256 KiB")
-"""The constants of a sensitivity study: a short transfer, as only relative changes count."""
+"""The constants of a sensitivity study; a short transfer suffices, because only relative changes
+matter."""
 
 Machine = machine.Machine[Constants]
 
 
 def cycle_ns(machine: Machine) -> float:
-    """Nanoseconds of a cycle of the engine."""
+    """The duration of a cycle of the engine, in nanoseconds."""
     return 1e3 / machine.value("profiles.virtex6.clock")
 
 
 def alone_ns(machine: Machine, primitive: str, size: int) -> float:
-    """Time from the store to the doorbell until the other program has seen the end."""
+    """The time from the store to the doorbell until the other program has seen the end, in ns."""
     start = machine.constants.start
     fabric = machine.fabric().flow(*WAY, primitive=primitive, size=f"{size} B", start=start)
     return latency(sound(fabric.run()).flows[0])

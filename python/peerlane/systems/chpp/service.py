@@ -1,4 +1,4 @@
-"""Better service for a function: by priority, and by queue pairs of other functions."""
+"""Measures how much bandwidth and latency a function gains by priority or by more queue pairs."""
 
 from __future__ import annotations
 
@@ -17,22 +17,27 @@ if TYPE_CHECKING:
 ARBITERS = ("round-robin", "priority")
 
 FEWER_UNDER_WAY = (1, 4)
-"""Messages that the program of the physical function keeps under way, below the most."""
+"""Smaller numbers of messages that the program of the physical function has under way."""
 
 PAIRS: dict[str, tuple[int, ...]] = {
     "own-function": (0, 0, 1, 2, 3, 4, 5, 6, 7),
     "shared-function": (0, 1, 1, 2, 3, 4, 5, 6, 7),
     "two-functions": (0, 1, 2, 3, 4, 5, 6, 7),
 }
-"""The functions of queue pairs: the first two pairs belong to one program, each other to another.
+"""For each case, the functions of all queue pairs.
 
-The second pair is one of the program's own function, of a function that another program uses, too,
-or of a function that no other program uses.
+The first two queue pairs belong to one program; each further queue pair belongs to another program.
+The second queue pair belongs to the function of the first one, to a function that another program
+also uses, or to a function that no other program uses.
 """
 
 
 def services(machine: Machine) -> Measurements:
-    """Share and latency of the physical function beside seven others, and of queue pairs moved."""
+    """The gain of the physical function beside seven others by priority, and by a second pair.
+
+    The gain by priority is measured as share and latency, and the gain by a second queue pair as
+    the share of the program that has this pair.
+    """
     its = machine.constants
     everyone = range(its.functions)
     for arbiter in ARBITERS:
@@ -64,7 +69,7 @@ def _share(
     mine: int = 1,
     first_outstanding: int | None = None,
 ) -> float:
-    """Percent of the bandwidth that the first queue pairs have, where all send all they can."""
+    """The percentage of the bandwidth that the first `mine` queue pairs have at full load."""
     its = machine.constants
     fabric.measure(its.crowded_from, its.crowded_until)
     for number, function in enumerate(functions):
@@ -75,7 +80,7 @@ def _share(
 
 
 def _latency_us(machine: Machine, fabric: Fabric) -> float:
-    """A PUT of one byte of the physical function, where the others send all they can."""
+    """The latency in us of a PUT of one byte by the physical function, if all others are busy."""
     its = machine.constants
     for function in range(1, its.functions):
         _send_all(machine, fabric, function, its.outstanding)

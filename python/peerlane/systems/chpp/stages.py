@@ -1,4 +1,4 @@
-"""The stages of a message, from the times of packets on the links of both sides."""
+"""Measures the stages of a message from the times of packets on the links of both ends."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from peerlane.systems.chpp.machine import Machine
 
 Packet = dict[str, Any]
-"""A line of the trace."""
+"""A line of the packet trace."""
 
 
 def stages(machine: Machine, way: tuple[str, str], primitive: str) -> dict[str, float]:
-    """Cycles of each stage of a message of one byte, of both kinds, and in all.
+    """The cycles of each stage of a message of one byte, of engine and memory, and the total.
 
-    The window is that of the engines: from the doorbell's arrival at the one to the handing over of
-    the first write request by the other. What is between a read request and its completion is
-    memory, the rest is engine.
+    The time begins when the doorbell arrives at the sending engine, and ends when the receiving
+    engine issues its first write request. The time between a read request and its completion counts
+    as memory, and all other time as engine.
     """
     source, target = way
     core = core_ns(machine)
@@ -60,7 +60,7 @@ def stages(machine: Machine, way: tuple[str, str], primitive: str) -> dict[str, 
 
 
 def traced(fabric: Fabric) -> tuple[RunResult, list[Packet]]:
-    """The result of a run, and its packets in the order in which they begin."""
+    """The result of a run, and the lines of its trace for TLPs, in the order of their begin."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.jsonl"
         result = sound(fabric.run(trace=path))
@@ -71,20 +71,20 @@ def traced(fabric: Fabric) -> tuple[RunResult, list[Packet]]:
 
 
 def core_ns(machine: Machine) -> float:
-    """Nanoseconds from engine to wire; the way back takes as long."""
+    """The time from engine to wire, and equally from wire to engine, in nanoseconds."""
     return machine.value("profiles.virtex6.send_latency")
 
 
 def flight_ns(machine: Machine) -> float:
-    """Nanoseconds from one end of a link to the other."""
+    """The time of a bit from one end of a link to the other, in nanoseconds."""
     return machine.value("links.delay")
 
 
 def arrival(packet: Packet, ahead: float) -> float:
-    """The time at which the last bit of a packet has flown and is through the receive path.
+    """The time at which the last bit of a packet has passed the link and the receive path.
 
     Args:
         packet: A line of the trace.
-        ahead: Nanoseconds of both.
+        ahead: The time of link and receive path together, in nanoseconds.
     """
     return float(packet["ns"]) + float(packet["length_ns"]) + ahead

@@ -1,4 +1,4 @@
-"""The arithmetic of the source's text: what links, buses, tags and headers can have."""
+"""Calculates numbers of the source's text: rates of links and buses, tags, sizes of headers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ if TYPE_CHECKING:
     from peerlane.systems.chpp.machine import Machine
 
 TAG_BITS = {"tags": 5, "tags-extended": 8}
-"""Bits of a tag without and with Extended Tag Field Enable: PCIe Base 2.2.6.2."""
+"""The bits of a tag without and with Extended Tag Field Enable (PCIe Base 2.2.6.2)."""
 
 CONNECTION = {"LRH": 8, "GRH": 40, "BTH": 12, "AtomicETH": 28, "ICRC": 4, "VCRC": 2}
-"""Bytes of the parts of a compare and swap by InfiniBand's reliable connection."""
+"""The parts, in bytes, of the headers of a compare-and-swap over InfiniBand's reliable
+connection."""
 
 HEADERS = {
     "pcie": {"four double words": 16},
@@ -20,19 +21,19 @@ HEADERS = {
     "infiniband-connection": CONNECTION,
     "blue-gene-q": {"network": 12, "message unit": 20},
 }
-"""Bytes of the parts of the longest headers.
+"""The parts, in bytes, of the longest header of each network.
 
-PCIe Base 2.2.1, of a request with a 64-bit address; InfiniBand Architecture Specification 1.3,
-chapters 5 and 9, a compare and swap by reliable datagram; IBM's public hardware
-headers of Blue Gene/Q, MU_PacketHeader.h.
+PCI Express: a request with a 64-bit address (PCIe Base 2.2.1). InfiniBand: a compare-and-swap by
+reliable datagram (InfiniBand Architecture Specification 1.3, chapters 5 and 9). Blue Gene/Q: IBM's
+public hardware headers, MU_PacketHeader.h.
 """
 
 PEARL = {"rate": 1.1, "gigatransfers": 5, "lanes": 4}
-"""GB/s that the source gives, of a PCI Express Gen2 x4 link."""
+"""The rate of PEARL in the source, in GB/s, and its link, PCI Express Gen2 x4."""
 
 
 def arithmetic(machine: Machine) -> Measurements:
-    """The rows of the figure `theory`."""
+    """Calculates the rows of the figure `theory`."""
     yield "theory/bus", bus(machine)
     lanes = machine.value("links.lanes")
     yield "theory/raw", 5 * lanes / 8
@@ -50,6 +51,6 @@ def arithmetic(machine: Machine) -> Measurements:
 
 
 def bus(machine: Machine) -> float:
-    """GB/s of the engine's datapath, and of a port after 8b/10b."""
+    """The rate of the engine's datapath, and of a port after 8b/10b, in GB/s."""
     width = machine.value("profiles.virtex6.datapath")
     return width * machine.value("profiles.virtex6.clock") / 1e3

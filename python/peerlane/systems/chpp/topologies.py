@@ -1,4 +1,4 @@
-"""Networks of controllers, and the latency of a message in them."""
+"""Builds networks of controllers, and measures the latency of a message in each of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Place = tuple[int, ...]
 """Coordinates of a processor or a controller."""
 
 Cable = tuple[Place, Place]
-"""The controllers that a cable joins."""
+"""The two controllers that a cable joins."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class Network:
 
     cables: tuple[Cable, ...]
     senders: dict[Place, Place]
-    """The processor that sends by each controller, in the order of the processors."""
+    """For each controller, the processor that sends through it, in the order of the processors."""
     receivers: dict[Place, Place]
-    """The processor that receives by each controller, in the same order."""
+    """For each controller, the processor that receives through it, in the order of `senders`."""
 
     @cached_property
     def neighbours(self) -> dict[Place, list[Place]]:
-        """The controllers to which cables join each controller."""
+        """For each controller, the controllers at the other ends of its cables."""
         found: dict[Place, list[Place]] = {place: [] for place in self.senders | self.receivers}
         for one, other in self.cables:
             found.setdefault(one, []).append(other)
@@ -48,7 +48,7 @@ class Network:
 
     @cached_property
     def distances(self) -> Counter[int]:
-        """The number of pairs of different processors, by the hops between both."""
+        """For each number of hops, the number of pairs of processors with this distance."""
         return Counter(
             hops[receiver]
             for sender, processor in self.senders.items()
@@ -59,14 +59,14 @@ class Network:
 
     @property
     def mean_distance(self) -> float:
-        """Mean hops between two different processors."""
+        """The mean number of hops between two different processors."""
         return sum(hops * count for hops, count in self.distances.items()) / self.distances.total()
 
     @property
     def turned(self) -> list[Cable]:
-        """Sender and receiver of each message to the processor with the coordinates in reverse.
+        """The sender and receiver of each message to the processor with reversed coordinates.
 
-        A processor that is this processor itself has none.
+        A processor whose reversed coordinates are its own sends no message.
         """
         receivers = {processor: place for place, processor in self.receivers.items()}
         return [
@@ -76,7 +76,7 @@ class Network:
         ]
 
     def hops(self, start: Place) -> dict[Place, int]:
-        """Cables on the shortest path from a controller to each controller."""
+        """The number of cables on the shortest path from a controller to each controller."""
         found, reached = {start: 0}, [start]
         for place in reached:
             for neighbour in self.neighbours[place]:
@@ -89,8 +89,8 @@ class Network:
 def grid(*sides: int, wraps: bool = True) -> Network:
     """A mesh, or a torus if it `wraps`, with a processor at each controller.
 
-    Two controllers along a dimension are joined by one cable, so that a torus of these is a
-    hypercube.
+    If a dimension has two controllers, one cable joins them, so that a torus with two controllers
+    along each dimension is a hypercube.
     """
 
     def cables() -> Iterator[Cable]:
@@ -106,7 +106,7 @@ def grid(*sides: int, wraps: bool = True) -> Network:
 
 
 def fat_tree(degree: int, levels: int) -> Network:
-    """A tree whose nodes have `degree` children, and below the highest level as many parents.
+    """A fat tree: a node has `degree` children and, below the highest level, `degree` parents.
 
     The controllers of processors are its leaves; the controllers above them have no processor.
     """
@@ -126,11 +126,11 @@ def fat_tree(degree: int, levels: int) -> Network:
 
 
 def butterfly(stages: int) -> Network:
-    """Ranks of controllers, in which each stage chooses one bit of the destination.
+    """A butterfly: ranks of controllers; each stage between ranks chooses a bit of the destination.
 
-    A processor sends by a controller of the first rank and receives by a controller of the last
-    one. With one controller for both, packets could turn back before the last rank, as a cable
-    carries packets both ways.
+    A processor sends through a controller of the first rank, and receives through a controller of
+    the last rank. If one controller did both, packets could turn back before the last rank, because
+    a cable carries packets in both directions.
     """
 
     def cables() -> Iterator[Cable]:
@@ -149,7 +149,7 @@ def _changed(place: Place, dimension: int, coordinate: int) -> Place:
 
 
 PAIR = 2
-"""Nodes of a ring that has one cable."""
+"""The number of controllers in a ring with only one cable."""
 
 NETWORKS: dict[str, tuple[Network, ...]] = {
     "hypercube": (grid(*(2,) * 4), grid(*(2,) * 6), grid(*(2,) * 8)),
@@ -160,15 +160,16 @@ NETWORKS: dict[str, tuple[Network, ...]] = {
     "mesh-3d": (grid(4, 4, 4, wraps=False), grid(4, 8, 8, wraps=False)),
     "torus-3d": (grid(4, 4, 4), grid(4, 8, 8)),
 }
-"""The networks that are simulated, of 16, 64 and 256 processors.
+"""The simulated networks of 16, 64 and 256 processors, by topology.
 
-16 are no cube. A butterfly of 256 processors has 512 network interface controllers, of which a
-scenario has at most 256.
+A 3-D mesh or torus of 16 processors is left out, because 16 is no cube. A butterfly of 256
+processors is left out, because it has 512 network interface controllers, and a scenario has at most
+256.
 """
 
 
 def simulated(machine: Machine) -> Measurements:
-    """Microseconds from doorbell to notice, in the mean over all pairs of processors."""
+    """The time from doorbell to notice, in microseconds: the mean over all pairs of processors."""
     for topology, networks in NETWORKS.items():
         for one in networks:
             times = _times_us(machine, one)
@@ -179,9 +180,9 @@ def simulated(machine: Machine) -> Measurements:
 
 
 def crowded(machine: Machine) -> Measurements:
-    """Microseconds where all processors send at once, each to where its coordinates, turned, point.
+    """The latency in microseconds, if each processor sends to the one with reversed coordinates.
 
-    So many messages meet on the same cables.
+    All processors send at once, so that many messages use the same cables.
     """
     for topology, one in crowds(machine).items():
         fabric = network(machine, one)
@@ -207,7 +208,7 @@ def crowds(machine: Machine) -> dict[str, Network]:
 
 
 def _times_us(machine: Machine, one: Network) -> dict[int, float]:
-    """Latency of a message in microseconds, for each number of hops between two processors."""
+    """For each number of hops between two processors, the latency of a message in microseconds."""
     first, processor = next(iter(one.senders.items()))
     hops = one.hops(first)
     nearest = {
@@ -225,9 +226,9 @@ def _times_us(machine: Machine, one: Network) -> dict[int, float]:
 
 
 def network(machine: Machine, one: Network) -> Fabric:
-    """A network of the source's controllers, with the source's PCI Express core at each cable end.
+    """A fabric of the source's controllers, with the source's PCI Express core at each cable end.
 
-    A network interface controller joins each controller that has a processor to its host.
+    Each controller that has a processor is connected to the host by a network interface controller.
     """
     core = str(machine.setting("profiles.virtex6.send_latency"))
     settings: dict[str, Setting] = {

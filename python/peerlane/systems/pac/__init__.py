@@ -1,1 +1,1 @@
-"""Intel Programmable Acceleration Card with OPAE."""
+"""The system pac: Intel's Programmable Acceleration Card with OPAE."""

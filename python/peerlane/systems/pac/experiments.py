@@ -1,4 +1,4 @@
-"""A function for each experiment of the source, on the public API of `peerlane` alone."""
+"""Simulates each experiment of the source by a function that uses only the public API."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 SECONDS = {"sweep": 28, "frames": 12, "video": 7, "fig3": 3, "efficiency": 2.3}
-"""About how long figures take on one processor; the longest are begun first."""
+"""The approximate simulation time of figures on one processor, in seconds."""
 
 KIB, GIB = 1 << 10, 1 << 30
 
@@ -52,7 +52,7 @@ SIZES = {
     )
     for size in sizes
 }
-"""Sizes of the transfers of the third figure."""
+"""The sizes of the transfers in figure 3 of the source, in bytes."""
 
 FORMATS = list(product(Format, Chroma))
 
@@ -64,11 +64,12 @@ FRAMES = {
     "444/two-cards-in-turn": (Chroma.RGB_444, 2, True),
     "444/three-cards": (Chroma.RGB_444, 3, False),
 }
-"""Videos of 8K that go to cards and back: sampling, cards, and whether they take whole frames."""
+"""Videos of 8K that go to cards and back: chroma sampling, number of cards, and whether each card
+takes whole frames instead of a part of each frame."""
 
 
 def sweep(machine: Machine) -> Measurements:
-    """4 GiB to the card and back, every byte compared; both rates in the log's unit and others."""
+    """Rates of a transfer of 4 GiB to the card and back, in the log's unit and in other units."""
     simulation = machine.fabric().simulation()
     (swept,) = sweep_cards(simulation, accelerators(simulation), machine.constants.whole)
     if not swept.intact:
@@ -80,7 +81,7 @@ def sweep(machine: Machine) -> Measurements:
 
 
 def fig3(machine: Machine) -> Measurements:
-    """Transfers of 4 KB to 4 GB; those beyond 256 MiB by the steady rate, once that is proven."""
+    """Rates of transfers of 4 KB to 4 GB; above 256 MiB, from the steady rate of a part."""
     found = steady_rates(machine.fabric().simulation, SIZES.values())
     for name, size in SIZES.items():
         for direction, rate in _both(found[size]):
@@ -89,7 +90,7 @@ def fig3(machine: Machine) -> Measurements:
 
 
 def first_touch(machine: Machine) -> Measurements:
-    """What the source suspects: a transfer from the card into memory that is allocated for it."""
+    """Rate of a transfer from the card to new memory, whose pages fault, as the source suspects."""
     simulation = machine.fabric().simulation()
     size, fault = SIZES["256MB"], machine.constants.page_fault
     (swept,) = sweep_cards(simulation, accelerators(simulation), size, page_fault_ns=fault)
@@ -97,7 +98,7 @@ def first_touch(machine: Machine) -> Measurements:
 
 
 def efficiency(machine: Machine) -> Measurements:
-    """Shares of the link's rate: what 128b/130b leaves of 8 GT/s."""
+    """Rates as shares of the link's rate, which is 8 GT/s for each lane, less 128b/130b."""
     its = machine.constants
     yield "efficiency/gen3-lane-uncoded", its.gigatransfers / 8
     yield "efficiency/gen3-x8-uncoded", its.gigatransfers
@@ -110,7 +111,7 @@ def efficiency(machine: Machine) -> Measurements:
 
 
 def loopback(machine: Machine) -> Measurements:
-    """The card's own diagnostics: the link without copies, in lines of 64 bytes."""
+    """Rates of the card's own diagnostics, which use the link without copies, in lines of 64 B."""
     for mode in (Mode.READ, Mode.WRITE, Mode.THROUGHPUT, Mode.LOOPBACK):
         simulation = machine.fabric().simulation()
         configure(simulation, "card", mode.image)
@@ -123,19 +124,19 @@ def loopback(machine: Machine) -> Measurements:
 
 
 def frame(_: Machine) -> Measurements:
-    """Bytes of a frame with samples of 10 bits, in units of 2^20."""
+    """The size of a video frame with samples of 10 bits, in units of 2^20 bytes."""
     for form, chroma in FORMATS:
         yield f"frame/{form}/{chroma}", _printed(Video(form, chroma).frame_mib, 2)
 
 
 def table2(_: Machine) -> Measurements:
-    """The bandwidth of 60 frames a second, in units of 2^20 bytes a second."""
+    """The bandwidth of 60 video frames a second, in units of 2^20 bytes a second."""
     for form, chroma in FORMATS:
         yield f"table2/{form}/{chroma}", _printed(Video(form, chroma).mib_per_second, 2)
 
 
 def usage(machine: Machine) -> Measurements:
-    """The share of the published rate from the card, computed as the source does."""
+    """The share that video needs of the published rate from the card, as the source calculates."""
     its = machine.constants
     for form, chroma in FORMATS:
         needed = Video(form, chroma).mib_per_second
@@ -143,7 +144,7 @@ def usage(machine: Machine) -> Measurements:
 
 
 def video(machine: Machine) -> Measurements:
-    """8K on one card and on two, each of which takes half of every frame, side by side."""
+    """The share that 8K video needs of the rates of one card, and of two cards with half frames."""
     its = machine.constants
     for name, cards in (("one-card", 1), ("two-cards", 2)):
         rates = steady_rates(_with(machine, cards).simulation, [its.whole])[its.whole]
@@ -153,7 +154,7 @@ def video(machine: Machine) -> Measurements:
 
 
 def frames(machine: Machine) -> Measurements:
-    """Frames of 8K with deadlines, each written to the cards and read back."""
+    """The times of 8K frames that are written to cards and read back, and the late frames."""
     for name, (chroma, cards, in_turn) in FRAMES.items():
         simulation = _with(machine, cards).simulation()
         video = Video(Format.UHD_8K, chroma)
@@ -163,7 +164,7 @@ def frames(machine: Machine) -> Measurements:
 
 
 def _with(machine: Machine, cards: int) -> Fabric:
-    """The fabric with more cards like the first one, each at a root port of its own."""
+    """The fabric with several cards like the first one, each at another root port."""
     fabric = machine.fabric()
     for number in range(2, cards + 1):
         fabric.device(f"card{number}", "server", model="fpga-card", profile="pac", afu="dma_afu")
@@ -171,7 +172,7 @@ def _with(machine: Machine, cards: int) -> Fabric:
 
 
 def _steady_from(found: Mapping[int, Rates], steady: float) -> int:
-    """The smallest size from which on both rates are close to the rates of the largest."""
+    """The smallest size from which on both rates are close to the rates of the largest size."""
     last = dict(_both(found[max(found)]))
     unsteady = [
         size
@@ -186,6 +187,6 @@ def _both(rates: Rates) -> tuple[tuple[str, float], tuple[str, float]]:
 
 
 def _printed(value: float, digits: int) -> float:
-    """A number as tables print it: half of the last digit is rounded up."""
+    """A number as the source's tables print it: a half of the last digit is rounded up."""
     last = Decimal(1).scaleb(-digits)
     return float(Decimal(value).quantize(last, ROUND_HALF_UP))

@@ -1,4 +1,4 @@
-"""Frames of video with deadlines, carried to cards and back by programs on the simulated host."""
+"""Moves video frames with deadlines to cards and back, by programs on the simulated host."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The frames of a video that were carried to the cards of a fabric and back."""
+    """The measured times of video frames that were moved to the cards of a fabric and back."""
 
     first_ns: float
-    """Time from the arrival of the first frame until all of it is back in the host's memory."""
+    """The time from the arrival of the first frame until all of it is back in the host's memory."""
     late: int
-    """Frames that were not back when the next frame for the same cards arrived."""
+    """The number of frames that were not back when the next frame for the same cards arrived."""
 
 
 def carry(simulation: Simulation, video: Video, frames: int, *, in_turn: bool = False) -> Carried:
-    """Carries frames to the memory of all cards of a fabric and back, and compares every byte.
+    """Moves frames to the memory of all cards of a fabric and back, and compares every byte.
 
-    A thread for each card writes a frame and reads it back before it begins the next one: the
-    engine of a card moves one direction at a time.
+    A thread for each card writes a frame and reads it back before it begins the next frame, because
+    the engine of a card moves data in one direction at a time.
 
     Args:
-        simulation: The fabric; its cards have the memory-mapped DMA sample loaded.
-        video: Its frames arrive in the host's memory one period after the other.
-        frames: Their number.
+        simulation: The fabric, in which all cards have the memory-mapped DMA sample loaded.
+        video: The video; a frame arrives in the host's memory in each of its periods.
+        frames: The number of frames.
         in_turn: Whether each card takes whole frames in turn, and not an equal part of each frame.
 
     Raises:
@@ -65,7 +65,7 @@ def carry(simulation: Simulation, video: Video, frames: int, *, in_turn: bool = 
 async def _serve(
     simulation: Simulation, card: Accelerator, size: int, arrivals: Sequence[float]
 ) -> list[float]:
-    """The times at which the frames of one card, or its parts of them, are back."""
+    """Moves the frames of one card, or its parts of all; returns the times of their return."""
     back = []
     async with dma.Dma.of(card) as engine:
         for number, arrival in enumerate(arrivals):
@@ -81,7 +81,7 @@ async def _serve(
 
 
 class _Noise:
-    """The bytes of a frame by chunks, which all differ."""
+    """The random bytes of a frame, in chunks, all of which differ."""
 
     def __init__(self, number: int, size: int) -> None:
         self._bytes = Random(number).randbytes(2 * dma.CHUNK)  # noqa: S311 - no secret

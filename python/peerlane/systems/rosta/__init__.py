@@ -1,1 +1,1 @@
-"""Eight Virtex-7 FPGAs that write to each other directly."""
+"""The system rosta: eight Virtex-7 FPGAs that write to each other directly."""

@@ -1,4 +1,4 @@
-"""Tables 1 and 2: the share of a link that data can have, and what that is in MiB/s."""
+"""Calculates tables 1 and 2: the share of data in a link's rate, and its rate in MiB/s."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _MIB = 1 << 20
 
 
 def share(machine: Machine, payload: int) -> Fraction:
-    """The source's formula (1): xi = x / (x + 23)."""
+    """The share of data in the link's rate, by the source's formula (1): xi = x / (x + 23)."""
     return Fraction(payload, payload + machine.constants.overhead)
 
 
 def line_rate(machine: Machine, generation: int, lanes: int) -> Fraction:
-    """MiB/s of a link as the source counts them: without 128b/130b in generation 3."""
+    """The rate of a link in MiB/s as the source calculates it: for Gen3, 128b/130b is ignored."""
     gbit = machine.constants.lane_gbit[generation - 1]
     return Fraction(gbit * lanes * 10**9, 8 * _MIB)
 
 
 def table1(machine: Machine) -> Measurements:
-    """The share for each payload, cut off after three decimals as in print."""
+    """The share of data for each payload, cut off after three decimals as in the source."""
     for payload in PAYLOADS:
         yield f"table1/{payload}", int(1000 * share(machine, payload)) / 1000
 
 
 def table2(machine: Machine) -> Measurements:
-    """Rates of each link and of data on it, by the formula and by the source's own arithmetic."""
+    """Rates of each link, and of data on it by the formula and by the source's own arithmetic."""
     yield "text/gen3-x8", float(line_rate(machine, 3, 8) * share(machine, 128)) * _MIB / 1e9
     yield "reading/table2/gen3-x1/gbit/coded", 8 * 128 / 130
     two_lanes = line_rate(machine, 1, 2)
@@ -48,10 +48,10 @@ def table2(machine: Machine) -> Measurements:
 
 
 def _printed_256(rate: Fraction) -> int:
-    """The rate without its fraction, times table 1's 0.917."""
+    """The printed rate for payloads of 256 bytes: the link's rate without fraction, times 0.917."""
     return int(int(rate) * Fraction(917, 1000))
 
 
 def _printed_128(rate: Fraction, two_lanes: Fraction) -> int:
-    """476 times table 1's 0.847, doubled or halved from Gen1 x2 to every other link."""
+    """The printed rate for payloads of 128 bytes: 476 x 0.847 for Gen1 x2, scaled to any link."""
     return int(int(two_lanes) * Fraction(847, 1000) * (rate / two_lanes))

@@ -1,4 +1,4 @@
-"""A function for each table of the source, on the public API of `peerlane` alone."""
+"""Simulates each table and figure of the source by a function that uses only the public API."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 SECONDS = {"table3": 3.5, "fig3": 2.3, "setpci": 2.3, "fig4": 2.1, "fig5": 1.2}
-"""About how long figures take on one processor; the longest are begun first."""
+"""The approximate simulation time of figures on one processor, in seconds."""
 
 BOARD_A = ("a1", "a2", "a3", "a4")
 BOARD_B = ("b1", "b2", "b3", "b4")
@@ -52,20 +52,20 @@ CIRCUITS: dict[str, dict[str, Setting]] = {
     "fetch": {"descriptor_fetch": True},
     "latency": {"user": "reflector"},
 }
-"""The keys of engines that choose another circuit than that of the scenario, by figure."""
+"""For each figure with another circuit than the scenario, the keys of engines that choose it."""
 
 MIB = 1 << 20
 SMALL = (8, 16, 32, 64, 128)
-"""Bytes of payload of figure 3's packets."""
+"""The payloads of packets in figure 3, in bytes."""
 
 BELOW_LINE = SMALL[:3]
-"""Those below a line of the host's memory, 64 bytes: there figure 3 is far from the formula."""
+"""The payloads below 64 bytes, a line of the host's memory, which are far from the formula."""
 
 PAYLOADS = (128, 256)
-"""Bytes of payload of table 3's packets."""
+"""The payloads of packets in table 3, in bytes."""
 
 WRITERS_AT_LIMIT, READERS_AT_LIMIT = range(3, 9), range(4, 9)
-"""Numbers of FPGAs that share less than each of them could write to the host, or read from it."""
+"""The numbers of FPGAs at which a shared link limits their writes to, or reads from, the host."""
 
 Pairs = list[tuple[str, str]]
 
@@ -81,14 +81,15 @@ TWO_BOARDS: dict[str, Pairs] = {
 }
 
 WIDE_HEADERS = {"1": ONE_BOARD["1"], "4": ONE_BOARD["4"], "8.2": TWO_BOARDS["8.2"]}
-"""The cases that tell 16-byte headers without pacing from 12-byte headers with it."""
+"""The cases of table 3 that distinguish 16-byte headers without pacing from 12-byte headers with
+pacing."""
 
 FIFOS = ("4 KiB", "64 KiB")
-"""RX_FIFO of an FPGA that reads from another: as published, and one that is never full."""
+"""The sizes of RX_FIFO of an FPGA that reads from another: as published, and one never full."""
 
 
 def table3(machine: Machine) -> Measurements:
-    """FPGA-to-FPGA writes, 1 to 8 at once: the mean over flows of the sender's own clock."""
+    """FPGA-to-FPGA writes, 1 to 8 at once: the mean over flows of rates by the senders' clocks."""
     its = machine.constants
     for payload in PAYLOADS:
         one = {
@@ -121,7 +122,8 @@ def table3(machine: Machine) -> Measurements:
 def setpci(machine: Machine) -> Measurements:
     """Table 3 in one run: packets of 128 bytes, `setpci` by the host, then packets of 256 bytes.
 
-    The later rates are divided by the rates of a scenario with this max payload from the start.
+    The rates after `setpci` are divided by the rates of a scenario that begins with a max payload
+    of 256 bytes.
     """
     its, (smaller, larger) = machine.constants, PAYLOADS
     for case, pairs in (ONE_BOARD | TWO_BOARDS).items():
@@ -138,7 +140,7 @@ def setpci(machine: Machine) -> Measurements:
 
 
 def fig3(machine: Machine) -> Measurements:
-    """Host write against packet size: by the sender's clock, and around the system call."""
+    """Rate of a host write against packet size, by the sender's clock and by the system call."""
     its = machine.constants
     for payload in SMALL:
         (flow,) = _run(_host_writes(machine, BOARD_A[:1], payload)).flows
@@ -157,7 +159,7 @@ def fig3(machine: Machine) -> Measurements:
 
 
 def _small(machine: Machine, payload: int) -> Measurements:
-    """Other memories: no ownership, one that serves a single write, and lines fetched in part."""
+    """Rates with other memories: no ownership, one write an ownership, lines fetched in part."""
     its = machine.constants
     memories: dict[str, dict[str, int | str]] = {
         "no-ownership": {"writes_per_ownership": 0},
@@ -173,7 +175,7 @@ def _small(machine: Machine, payload: int) -> Measurements:
 
 
 def overhead(machine: Machine) -> Measurements:
-    """Bytes of a packet besides its data, on the link of an FPGA that writes to the host."""
+    """Bytes of a packet that are not data, on the link of an FPGA that writes to the host."""
     result = _run(_host_writes(machine, BOARD_A[:1]).measure(*machine.constants.all_under_way))
     wires = {wire.direction: wire for wire in result.links if wire.id == "rc47a-a1"}
     up, down = wires["up"], wires["down"]
@@ -182,7 +184,7 @@ def overhead(machine: Machine) -> Measurements:
 
 
 def fig4(machine: Machine) -> Measurements:
-    """Host write, 1 to 8 FPGAs at once: the mean while all of them are under way."""
+    """Host writes of 1 to 8 FPGAs at once: the mean rate while all transfers are active."""
     its = machine.constants
     for count in range(1, 9):
         result = _run(_host_writes(machine, _at_once(count)).measure(*its.all_under_way))
@@ -204,7 +206,7 @@ def fig4(machine: Machine) -> Measurements:
 
 
 def fig5(machine: Machine) -> Measurements:
-    """Host read, 1 to 8 FPGAs at once: the mean while all of them are under way."""
+    """Host reads of 1 to 8 FPGAs at once: the mean rate while all transfers are active."""
     for count in range(1, 9):
         fabric = machine.fabric().measure(*machine.constants.all_under_way)
         for fpga in _at_once(count):
@@ -217,7 +219,7 @@ def fig5(machine: Machine) -> Measurements:
 
 
 def chain(machine: Machine) -> Measurements:
-    """Host, FPGA 1 to 8, host: what comes back is compared with what was sent."""
+    """Rate from the host through FPGAs 1 to 8 and back to the host; all bytes are compared."""
     its = machine.constants
     fabric = machine.fabric()
     for fpga in FPGAS:
@@ -240,7 +242,7 @@ def chain(machine: Machine) -> Measurements:
 
 
 def loopback(machine: Machine) -> Measurements:
-    """Data that is read from memory comes back by the FIFOs: 1 when every byte is equal."""
+    """1 if data that an FPGA reads from memory and writes back through its FIFOs is unchanged."""
     for size, name in ((4 << 10, "4KB"), (4 << 20, "4MB")):
         fabric = machine.fabric().set("a1", user="loopback")
         length, behind = f"{size} B", f"{size} B"
@@ -253,7 +255,7 @@ def loopback(machine: Machine) -> Measurements:
 
 
 def fetch(machine: Machine) -> Measurements:
-    """The planned improvement: the list stays in memory, and the engine fetches it."""
+    """Rate with the planned improvement: the engine reads the descriptor list from memory."""
     listed = _run(_host_writes(machine, BOARD_A[:1])).flows[0]
     fetched = _run(_host_writes(machine, BOARD_A[:1]).set("a1", descriptor_fetch=True)).flows[0]
     peer = _run(_writes(machine, machine.constants.largest, ONE_BOARD["1"])).flows[0]
@@ -265,7 +267,10 @@ def fetch(machine: Machine) -> Measurements:
 
 
 def peer_read(machine: Machine) -> Measurements:
-    """FPGA-to-FPGA reads, which the source left out. The circuit answers no reads of its BAR 0."""
+    """Rate of FPGA-to-FPGA reads, which the source left out.
+
+    There are no rows with the circuit, because it answers no reads of its BAR 0.
+    """
     if machine.runs_circuits:
         return
     for case, target in (("1-switch", "a2"), ("3-switches", "b1")):
@@ -277,7 +282,7 @@ def peer_read(machine: Machine) -> Measurements:
 
 
 def latency(machine: Machine) -> Measurements:
-    """Half of a reflected round trip, user logic to user logic."""
+    """Half of the time of a reflected round trip, from user logic to user logic."""
     one, three = _half_round_trip(machine, "a1", "a2"), _half_round_trip(machine, "a1", "b1")
     yield "latency/1-switch", one
     yield "latency/3-switches", three
@@ -286,9 +291,10 @@ def latency(machine: Machine) -> Measurements:
 
 
 def outcomes(machine: Machine) -> Measurements:
-    """The fitted parameters of the engine as its circuit has them, by links that never wait.
+    """The engine's fitted parameters, measured with its circuit and links that never limit it.
 
-    A packet takes its beats and the cycles after it, a page its packets and the cycles after them.
+    The time of a packet is its beats and the idle cycles after them. The time of a page is the time
+    of its packets and the cycles until the next page.
     """
     its = machine.constants
     fabric = machine.fabric()
@@ -308,7 +314,7 @@ def outcomes(machine: Machine) -> Measurements:
 
 
 def _fabric(machine: Machine, payload: int) -> Fabric:
-    """The published machine; payloads above 128 bytes are set as `setpci` did, past the host."""
+    """The published machine; larger payloads are set in switches and FPGAs, not in the host."""
     fabric = machine.fabric()
     if payload != machine.constants.largest:
         for node in (*SWITCHES, *FPGAS):
@@ -317,7 +323,7 @@ def _fabric(machine: Machine, payload: int) -> Fabric:
 
 
 def _set_max_payload(simulation: Simulation, payload: int) -> None:
-    """Writes Device Control of every function except on bus 0, where the chipset is."""
+    """Sets max payload in Device Control of each function, except on bus 0, the chipset's bus."""
     host, express, size = simulation.node("h0"), 0x10, (payload // 128).bit_length() - 1
     for function in re.findall(r"^0000:(?!00:)(\S+)", simulation.lspci(), re.MULTILINE):
         at = host.config_read(function, 0x34, size=1)
@@ -347,16 +353,20 @@ def _host_writes(
 
 
 def _at_once(count: int) -> tuple[str, ...]:
-    """Up to four on one board, more as evenly over both as may be: the source does not say."""
+    """The FPGAs that run at once: up to four on one board, more evenly on both boards.
+
+    The source does not name them.
+    """
     if count <= len(BOARD_A):
         return BOARD_A[:count]
     return (*BOARD_A[: (count + 1) // 2], *BOARD_B[: count // 2])
 
 
 def _limit(count: int) -> float:
-    """MiB/s of payload through the narrowest shared link, by byte times: 148 for 128 of payload.
+    """The payload rate of the slowest shared link in MiB/s: 128 bytes take 148 byte-times.
 
-    A spread clock goes from the nominal rate to 0.5 % less, evenly (PCI Express CEM 2.1.3).
+    A spread-spectrum clock varies evenly from the nominal rate to 0.5 % less (PCI Express CEM
+    2.1.3).
     """
     cable = 8e9 * 4 / 8 * 128 / 130  # Gen3 x4
     slot = 5e9 * 8 / 10  # Gen2 x8
@@ -365,7 +375,7 @@ def _limit(count: int) -> float:
 
 
 def _most(machine: Machine, payload: int) -> float:
-    """MiB/s through the link of an FPGA, Gen2 x4, by the source's formula."""
+    """The payload rate of an FPGA's link, Gen2 x4, in MiB/s, by the source's formula."""
     return float(line_rate(machine, 2, 4) * share(machine, payload))
 
 
@@ -374,13 +384,13 @@ def _run(fabric: Fabric) -> RunResult:
 
 
 def _same(simulation: Simulation, size: int) -> bool:
-    """Whether the host finds the `size` bytes at the start of its memory again behind them."""
+    """Whether the first `size` bytes of the host's memory and the next `size` bytes are equal."""
     sent, back = (simulation.node("h0").memory(at, size) for at in (0, size))
     return sent == back and any(sent)
 
 
 def _mean_rate(result: RunResult) -> float:
-    """MiB/s, the mean over flows."""
+    """The mean rate of the flows, in MiB/s."""
     return fmean(map(_rate, sound(result).flows))
 
 
@@ -389,12 +399,12 @@ def _rate(flow: FlowResult) -> float:
 
 
 def _call_rate(flow: FlowResult) -> float:
-    """MiB/s around the system call."""
+    """The rate of a flow over the time of its system call, in MiB/s."""
     return flow.bytes / MIB / (_call_ms(flow) / 1e3)
 
 
 def _initial_delay_ms(flow: FlowResult) -> float:
-    """The time by which the system call takes longer than the transfer."""
+    """The time by which a flow's system call takes longer than its transfer, in milliseconds."""
     sent = known(flow, flow.sent_last_ns) - known(flow, flow.sent_first_ns)
     return _call_ms(flow) - sent / 1e6
 
@@ -404,7 +414,7 @@ def _call_ms(flow: FlowResult) -> float:
 
 
 def _half_round_trip(machine: Machine, sender: str, reflector: str) -> float:
-    """Nanoseconds."""
+    """Half of the time of a beat to the reflector and back, in nanoseconds."""
     fabric = machine.fabric().set(reflector, user="reflector")
     fabric.flow(sender, reflector, direction="round-trip", size=machine.constants.beat)
     return measured.latency(_run(fabric).flows[0]) / 2

@@ -1,1 +1,1 @@
-"""PCI Express inside the node, light between nodes, and one router."""
+"""The system tsukuba: PCI Express inside the nodes, optical fibre between nodes, and a router."""

@@ -1,4 +1,4 @@
-"""A function for each table of the source, on the public API of `peerlane` alone."""
+"""Simulates each table of the source by a function that uses only the public API."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ ACROSS = ("near", "far")
 FIBRE = ("fpga2", "fpga3")
 
 PACKETS = (64, 256, 512, 1024, 1528, 1536, 4096)
-"""Bytes of a fibre's packets; the source's are 1,536."""
+"""The sizes of packets on a fibre, in bytes; the source has packets of 1,536 bytes."""
 
 ROOM: dict[str, str | int] = {"posted_headers": 0, "posted_data": "0 B"}
-"""Buffers without end: the readings are of links and streams, not of what there is room for."""
+"""Settings for buffers without limit, with which only links and streams limit the rate."""
 
 
 def table2(machine: Machine) -> Measurements:
-    """Transfers between two FPGAs: by PCI Express below one CPU and across two, and by fibre."""
+    """Transfers between two FPGAs: below one CPU, below two CPUs, and over the fibre."""
     for case, pair in (("one-cpu", ONE_CPU), ("two-cpu", ACROSS)):
         yield f"table2/{case}/throughput", _rate(machine, machine.fabric(), pair)
         yield f"table2/{case}/latency", _latency(machine, machine.fabric(), pair)
@@ -39,7 +39,7 @@ def table2(machine: Machine) -> Measurements:
 
 
 def sweep(machine: Machine) -> Measurements:
-    """The fibre's rate against the size of its packets: framing and clock compensation alone."""
+    """The fibre's rate against packet size, limited only by framing and clock compensation."""
     for size in PACKETS:
         fabric = _bare(machine.fabric())
         for fpga in FIBRE:
@@ -48,7 +48,7 @@ def sweep(machine: Machine) -> Measurements:
 
 
 def routing(machine: Machine) -> Measurements:
-    """FPGA 1 by PCI Express to FPGA 2, which routes, and from there by fibre to FPGA 3."""
+    """Latency from FPGA 1 by PCI Express to the router in FPGA 2, and by fibre to FPGA 3."""
     way = ("fpga1", "fpga3")
     whole = _latency(machine, machine.fabric(), way)
     pcie = _latency(machine, machine.fabric(), ONE_CPU)
@@ -68,7 +68,7 @@ def routing(machine: Machine) -> Measurements:
 
 
 def efficiency(machine: Machine) -> Measurements:
-    """The source's percentages, and what could be behind its 74 %."""
+    """The source's percentages of theoretical rates, and possible explanations of its 74 %."""
     its, fibre = machine.constants, _rate(machine, _bare(machine.fabric()), FIBRE)
     share = 100 * _rate(machine, machine.fabric(), ONE_CPU) * 1e9 / its.gen3_x8
     yield "efficiency/pcie-theory", its.gen3_x8 / 1e9
@@ -96,7 +96,7 @@ def efficiency(machine: Machine) -> Measurements:
 
 
 def torus(machine: Machine) -> Measurements:
-    """The announced 2-D torus: what every node gets through it, and what all do together."""
+    """The 2-D torus that was announced: bandwidth and latency of its nodes, and collectives."""
     for size in ("4x4", "8x8"):
         yield from _saturation(machine, size, "", {})
     yield from _saturation(machine, "8x8", "/two-lanes", {"optical_lanes": 2})
@@ -113,7 +113,7 @@ def torus(machine: Machine) -> Measurements:
 
 
 def table3(machine: Machine) -> Measurements:
-    """Transceivers of the FPGA. No gateware is there yet whose other resources could be counted."""
+    """Number of transceivers of the FPGA; other resources are gaps, because there is no circuit."""
     lanes, ports, of_each = (
         machine.value(key)
         for key in (
@@ -128,7 +128,7 @@ def table3(machine: Machine) -> Measurements:
 def _saturation(
     machine: Machine, size: str, case: str, routers: dict[str, Setting]
 ) -> Measurements:
-    """GB/s of payload that each host gets to the others, offered what no network could carry."""
+    """The payload rate of each host in GB/s, if the offered load exceeds all limits."""
     fabric = _torus(machine, size, routers).measure("20 us", "60 us")
     fabric.traffic("torus", load="8 GB/s", duration="70 us")
     outcome = load_sweep(fabric, ["8 GB/s"])
@@ -140,9 +140,9 @@ def _saturation(
 
 
 def _zero_load(machine: Machine) -> Measurements:
-    """One beat to the user logic of nodes 1 to 4 hops away, and what a hop adds.
+    """Latency of one beat to the user logic of nodes 1 to 4 hops away, and the latency of a hop.
 
-    Without clock compensation, which would hold up one message and not another.
+    Clock compensation is switched off, because it would delay some messages and not others.
     """
     hops = {}
     for count, node in enumerate(("0-1", "1-1", "1-2", "2-2"), 1):
@@ -153,7 +153,7 @@ def _zero_load(machine: Machine) -> Measurements:
 
 
 def _router_parts(machine: Machine, *, whole: float, pcie: float, fibre: float) -> Measurements:
-    """What makes the whole longer than PCI Express and fibre alone; the parts add up to it."""
+    """The parts of the latency that routing adds to PCI Express and fibre alone."""
     straight = machine.fabric().set("fpga2", forward_cycles=0)
     yield "reading/routing/rest/stages", whole - _latency(machine, straight, ("fpga1", "fpga3"))
     size = machine.value("constants.beat") + machine.constants.tlp_header
@@ -164,7 +164,7 @@ def _router_parts(machine: Machine, *, whole: float, pcie: float, fibre: float) 
 
 
 def _torus(machine: Machine, size: str, routers: dict[str, Setting]) -> Fabric:
-    """Routers like the published one, with four fibres each, below these hosts."""
+    """A torus of routers like the published one, each with four fibres, below one host each."""
     fibres = machine.constants.torus_fibres
     board: dict[str, Setting] = {"profile": "router-board", "fibre_ports": fibres}
     hosts: dict[str, Setting] = {"max_payload_supported": "256 B"}
@@ -186,7 +186,7 @@ def _microseconds(fabric: Fabric) -> float:
 
 
 def _fibre_theory(machine: Machine) -> float:
-    """GB/s of a fibre after 64B/66B and one cycle between packets."""
+    """The rate of a fibre after 64B/66B and one cycle between packets, in GB/s."""
     its, lanes = machine.constants, machine.value("profiles.router-board.optical_lanes")
     lane_rate = machine.value("profiles.router-board.lane_rate")
     rate = lanes * lane_rate * its.data_bits / its.block_bits / 8
@@ -196,7 +196,7 @@ def _fibre_theory(machine: Machine) -> float:
 
 
 def _bare(fabric: Fabric) -> Fabric:
-    """The user logic straight at the fibre, as it was measured alone: no router between."""
+    """Removes the routers' delays, because the source measured the fibre without a router."""
     for fpga in FIBRE:
         fabric.set(fpga, forward_cycles=0, deliver_cycles=0)
     return fabric
@@ -205,14 +205,14 @@ def _bare(fabric: Fabric) -> Fabric:
 def _rate(
     machine: Machine, fabric: Fabric, pair: tuple[str, str], *, request_size: str | None = None
 ) -> float:
-    """GB/s while the transfer is under way."""
+    """The rate of a transfer within the interval `window`, in GB/s."""
     its = machine.constants
     fabric.measure(*its.window).flow(*pair, size=its.size, request_size=request_size)
     return steady(_flow(fabric)) / 1e9
 
 
 def _latency(machine: Machine, fabric: Fabric, pair: tuple[str, str]) -> float:
-    """Nanoseconds from user logic to user logic, one way."""
+    """The latency of one beat from user logic to user logic, one way, in nanoseconds."""
     return latency(_flow(fabric.copy().flow(*pair, size=machine.constants.beat)))
 
 

@@ -1,4 +1,4 @@
-"""The constants of the experiments."""
+"""Defines the constants of the experiments of tsukuba."""
 
 from __future__ import annotations
 
@@ -9,39 +9,41 @@ from peerlane.reproduction import machine
 
 @dataclass(frozen=True, slots=True)
 class Constants:
-    """Numbers that the experiments use beside the scenario."""
+    """Numbers that the experiments use in addition to the scenario."""
 
     beat: str = "32 B"
-    """Payload of the latency measurements: one beat of the FPGA's 256 bits. The source gives none.
-    """
+    """The payload for latencies: one beat of the FPGA's 256-bit stream; the source states no
+    size."""
     window: tuple[str, str] = ("100 us", "500 us")
-    """The window of rates: after the first packets and before the last, in a transfer of 4 MiB."""
+    """The interval in which rates are measured: after a transfer's first packets, before its
+    last."""
     size: str = "4 MiB"
-    """Transfers whose rate is measured."""
+    """The size of transfers whose rate is measured."""
     gen3_x8: float = 8e9 * 8 / 8 * 128 / 130
-    """Bytes a second of eight lanes of 8 GT/s, 128b/130b."""
+    """The rate of eight lanes of 8 GT/s with 128b/130b, in bytes a second."""
     fibre_rate: float = 4.90
-    """GB/s, the source's theoretical rate of its fibre."""
+    """The theoretical rate of the fibre in the source, in GB/s."""
     header: int = 16
-    """Bytes of the header of each packet by which the source explains its 74 %."""
+    """The bytes of the packet header with which the source explains its 74 %."""
     payload: int = 48
-    """Bytes of the payload of these packets."""
+    """The bytes of payload of the packets with which the source explains its 74 %."""
     framing: int = 8
-    """Bytes of a TLP besides: the STP token with the sequence number, and the LCRC."""
+    """The bytes of a TLP besides header and payload: STP token with sequence number, and LCRC."""
     data_bits: int = 64
-    """Bits of a block of 64B/66B without its synchronisation header."""
+    """The bits of a block of 64B/66B without its synchronisation header."""
     block_bits: int = 66
-    """Bits of a block of 64B/66B."""
+    """The bits of a block of 64B/66B."""
     about_ns: int = 500
-    """Nanoseconds: the source's latency of PCI Express, for the reading that takes it exactly."""
+    """The source's latency of PCI Express, "about 500" ns, if it is taken as exact."""
     short_pipeline: int = 6
-    """Stages of the router in the reading that takes 783 - 500 - 259 = 24 ns for it."""
+    """The stages of the router, if its latency is 783 - 500 - 259 = 24 ns."""
     tlp_header: int = 12
-    """Bytes of the header of a TLP in an envelope, which has a 32-bit address within the window."""
+    """The bytes of a TLP header in an envelope; its address is a 32-bit address within the
+    window."""
     torus_fibres: int = 4
-    """Fibres of a node of the torus, one for each direction."""
+    """The number of fibres of a node of the torus: one for each direction."""
     fibre_m: int = 2
-    """Metres of each fibre of the torus: as long as the published one."""
+    """The length of each fibre of the torus, in metres: the length of the published fibre."""
 
 
 Machine = machine.Machine[Constants]

@@ -1,1 +1,1 @@
-"""The LogGP model of the source, and its parameters as measured here."""
+"""Calculates the source's LogGP model, and measures its parameters in simulated runs."""

@@ -1,4 +1,4 @@
-"""The parameters of LogGP, read off simulated runs, and how close the model with these comes."""
+"""Measures the parameters of LogGP in simulated runs, and compares the model with these runs."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from peerlane.systems.chpp.stages import Packet
 
 DESCRIPTORS = (16,)
-"""Descriptors that are read at the same time: so many that they do not limit."""
+"""Numbers of descriptors that are read at the same time, large enough not to limit the rate."""
 
 
 def in_networks(machine: Machine) -> Measurements:
-    """Messages in networks, the parameters of equation 1, and what it says with these."""
+    """Latency in simulated networks, the measured parameters of equation 1, and its latencies."""
     found = dict(simulated(machine)) | dict(crowded(machine)) | dict(_on_the_way(machine))
     found["fig5/measured/gap"] = _slope_ns(machine, "put")
     yield from found.items()
@@ -69,10 +69,11 @@ def classical(machine: Machine) -> Measurements:
 
 
 def _on_the_way(machine: Machine) -> Measurements:
-    """Nanoseconds of a PUT of one byte over several cables, from store to notice.
+    """The times of the parts of a PUT of one byte over several cables, in nanoseconds.
 
-    Fetching ends when the engine hands its packet to the network, which has it for as many hops as
-    there are cables; the receiving engine ends with a write request, and Odr in memory.
+    The part `fetch` ends when the engine has sent its packet into the network. The time in the
+    network is one hop for each cable. The part `odr-engine` ends when the receiving engine sends a
+    write request, and the part `odr` when the byte is in memory.
     """
     its = machine.constants
     source, target = (name("n", (end,) * its.cables) for end in (0, 1))
@@ -109,7 +110,7 @@ def _at(device: str, packets: Iterable[Packet]) -> list[Packet]:
 
 
 def _beside(machine: Machine, found: dict[str, float], measured: Parameters) -> Measurements:
-    """Percent of the simulated latency that each form of the model has."""
+    """The latency by each form of the model, in percent of the simulated latency."""
     message, equation = machine.constants.message, replace(measured, fetch_ns=0, notice_ns=0)
     for topology, networks in NETWORKS.items():
         for one in networks:
@@ -133,14 +134,14 @@ def _beside(machine: Machine, found: dict[str, float], measured: Parameters) -> 
 
 
 def _slope_ns(machine: Machine, primitive: str) -> float:
-    """One byte more of a long message."""
+    """The time by which a long message takes longer for each byte more, in nanoseconds."""
     its = machine.constants
     half = its.message // 2
     return (alone_ns(machine, primitive, its.message) - alone_ns(machine, primitive, half)) / half
 
 
 def _send_ns(machine: Machine, primitive: str) -> float:
-    """Time between the first two doorbells of a program that has two messages to send."""
+    """The time between the doorbells of two messages that a program sends at once, in ns."""
     fabric = machine.fabric().flow(
         *WAY,
         primitive=primitive,
@@ -159,10 +160,11 @@ def _send_ns(machine: Machine, primitive: str) -> float:
 
 
 def _notice_ns(machine: Machine) -> float:
-    """Time from the last byte of a PUT in memory until the program has seen it.
+    """The time from a PUT's last byte in memory until the program has seen it, in nanoseconds.
 
-    A message of a flow counts from the doorbell until it is seen, one of a workload from when its
-    sender begins with it until it is in memory.
+    It is a difference of two latencies. The latency of a message of a flow is measured from the
+    doorbell until the receiving program has seen the message; the latency of a message of an
+    open-loop workload, from the begin of the sender's work until the message is in memory.
     """
     its = machine.constants
     seldom = machine.fabric().traffic(
@@ -177,7 +179,7 @@ def _notice_ns(machine: Machine) -> float:
 def _between_ns(
     machine: Machine, primitive: str, size: int, *, functions: int = 1, **settings: int
 ) -> float:
-    """Time between two messages, where a program for each function sends all it can."""
+    """The time between two messages, if a program for each function sends as many as it can."""
     its = machine.constants
     fabric = machine.fabric().set(WAY[0], **settings).measure(*its.window)
     for function in range(functions):
