@@ -1,1 +1,1 @@
-"""Results for readers: pages, charts, and the overhead of packets."""
+"""Writes reports: pages and charts of results, and the overhead of packets."""

@@ -1,4 +1,4 @@
-"""Figures of the JSON of `peerlane reproduce --json`: published and simulated values."""
+"""Draws figures from the JSON of `peerlane reproduce --json`: published and simulated values."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 
 _LEGEND_COLUMNS = 3
-"""The words side by side in a legend, in the narrowest figure."""
+"""The number of columns of a legend, which fits into the narrowest figure."""
 
 
 def plot_report(document: Mapping[str, Any], figure: str | None) -> Figure:
-    """A figure or table of a source, with the marks that the page of its system has.
+    """Draws a figure or table of a source, with the same marks as the page of its system.
 
     Args:
-        document: The JSON of a system, or of several.
-        figure: The name, such as fig3; with several systems SYSTEM/fig3. If absent, there must be
-            only one figure.
+        document: The JSON of one system, or of several systems.
+        figure: The name of the figure, such as fig3; with several systems, SYSTEM/fig3. It may be
+            absent if there is only one figure.
 
     Raises:
         PlotError: The figure does not exist.
@@ -56,7 +56,7 @@ def plot_report(document: Mapping[str, Any], figure: str | None) -> Figure:
 
 
 def _chart(report: Report, name: str, rows: list[Row]) -> Chart:
-    """The plots of a figure, in one chart."""
+    """All plots of a figure of the source, in one chart."""
     plots = [plot for plot in report.plots if plot.figure == name]
     title = f"{report.system}, {heading(name)}"
     marks = f"{title} (rings: published)"

@@ -1,4 +1,4 @@
-"""The folder of a report: pages, their images, and an index of all of them."""
+"""Writes the folder of a report: pages, their images, and an index of all pages."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReportError(PeerlaneError, ValueError):
 
 
 class Entry(BaseModel):
-    """A page of the folder, and the files that belong to it."""
+    """An entry of `contents.json`: a page of the folder, and the files that belong to it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -75,7 +75,7 @@ class Contents(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder for pages: it is new or empty, or has an earlier report.
+    """A folder for pages, which is new or empty, or has an earlier report.
 
     A page replaces an earlier page with the same name and scenario file; other pages stay. If a
     page of another scenario file has the same name, a number is added to the name. Files that no
@@ -87,7 +87,7 @@ class Folder:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Folder:
-        """Checks a folder, which need not exist yet.
+        """Checks that a folder can be used for a report; the folder need not exist.
 
         Raises:
             ReportError: The folder has other files, cannot be written, or is no folder.
@@ -116,7 +116,7 @@ class Folder:
         """Writes pages, their images and the index; returns the path of the page to open first.
 
         Raises:
-            ReportError: A file that no report has written has the name of a new file.
+            ReportError: A file of the folder that no report has written would be overwritten.
             OSError: A file could not be written; the error has its name.
         """
         new = self._settled(pages)
@@ -166,7 +166,7 @@ class Folder:
         return self.path / first
 
     def _settled(self, pages: Sequence[Page]) -> dict[str, Page]:
-        """The pages by their files, with names that no page of another scenario's file has."""
+        """The pages by the names of their files, which no page of another scenario file has."""
         found: dict[str, Page] = {}
         taken = {entry.file.casefold(): entry.place for entry in self.contents.pages}
         for page in pages:
@@ -184,7 +184,7 @@ class Folder:
         self._write(png, vega.png(drawing))
 
     def _write(self, name: str, content: str | bytes) -> None:
-        """Writes a file whole or not at all."""
+        """Writes a file; after an error, the file is unchanged."""
         target = self.path / name
         part = target.with_name(f"{target.name}.part")
         try:

@@ -1,8 +1,9 @@
-"""The use of the time of each wire: payload, protocol overhead, replays and idle time.
+"""Calculates how the time of each wire is used: payload, protocol overhead, replays and idle time.
 
-The bytes are from a result, and are counted when a transmission begins. The shares of a link are
-shares of the time in which workloads that cross the link were active; the shares of a fibre are
-shares of the measured time. All parts of a direction of a wire take the same time for a byte.
+The calculation uses the bytes in a result, which count a packet when its transmission begins. The
+shares of a link are shares of the time in which workloads that cross the link were active; the
+shares of a fibre are shares of the measured time. On one direction of a wire, every byte takes the
+same time.
 """
 
 from __future__ import annotations
@@ -25,28 +26,28 @@ if TYPE_CHECKING:
 LINK_PARTS = ("payload", "headers", "framing", "replays", "DLLPs", "ordered sets", "idle")
 """The parts of the time of a link.
 
-"framing" includes the sequence number and the LCRC, and "replays" all bytes of a TLP that is sent
-again, or that a cut-through switch nullifies. Between sockets there is neither framing nor DLLPs.
+"framing" includes the sequence number and the LCRC. "replays" are all bytes of a TLP that is sent
+again, or that a cut-through switch nullifies. A link between sockets has neither framing nor DLLPs.
 """
 
 FIBRE_PARTS = ("payload", "envelopes", "replays", "control", "idle")
 """The parts of the time of a fibre.
 
-"envelopes" include the headers of TLPs, separator blocks and gaps; "control" are cycles of credits,
-acknowledgements and pauses.
+"envelopes" include the headers of TLPs, separator blocks and gaps. "control" is the time of control
+blocks with credits, acknowledgements and pauses.
 """
 
 BEFORE = "begun before"
-"""A further part, for a wire that was busy all the time with a transmission that began before."""
+"""A part for a wire that was busy for the whole interval with a transmission that began earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """One direction of a wire, in the `measured_ns` of its result.
+    """The use of one direction of a wire, in the interval `measured_ns` of a result.
 
     `sender` is the direction of a link, such as "down", or the router that sends into a fibre.
-    `bytes` has the bytes of each part except "idle", and `shares` the share of the time of each
-    part; the shares add up to 1.
+    `bytes` has the bytes of each part except "idle". `shares` has the share of each part in the
+    time of the wire; the shares add up to 1.
     """
 
     kind: Literal["link", "fibre"]
@@ -73,11 +74,11 @@ class FlowOverhead:
 
 
 def overheads(result: RunResult) -> tuple[Overhead, ...]:
-    """Both directions of every link and fibre, in the order of the result, if wires were measured.
+    """The use of both directions of each link and fibre; nothing if the run measured no wires.
 
-    The shares are exact, except for packets on a wire when the interval begins or ends: the time of
-    a packet counts for the part that is in the interval, and its bytes count when its transmission
-    begins.
+    The shares are exact, except for packets that are on a wire when the interval begins or ends.
+    The time of a packet on the wire counts only within the interval, but all its bytes count when
+    the transmission begins.
     """
     if result.measured_ns is None:
         return ()
@@ -91,8 +92,8 @@ def flow_overheads(
 
     Args:
         trace: A packet trace of `Simulation.capture`.
-        window_ns: The interval in which the transmission of counted TLPs begins, such as a result's
-            `measured_ns`; without it, all TLPs are counted.
+        window_ns: An interval, such as a result's `measured_ns`; only TLPs whose transmission
+            begins in it are counted. Without it, all TLPs are counted.
 
     Raises:
         OSError: The file cannot be read.
@@ -110,7 +111,7 @@ def flow_overheads(
 
 @dataclass(frozen=True, slots=True)
 class _Tlp:
-    """The fields of a TLP in a trace that this module reads."""
+    """The fields that are read from the line of a TLP in a trace."""
 
     ns: float
     link: str
@@ -169,7 +170,7 @@ def _of_fibre(fibre: FibreResult) -> Overhead:
 
 
 def _shares(parts: Mapping[str, int], utilisation: float) -> dict[str, float]:
-    """The shares of the parts in the time in use, by their bytes, and the share of idle time."""
+    """The share of each part in the time of a wire, by its bytes, and the share of idle time."""
     total = sum(parts.values())
     shares = {part: utilisation * count / total if total else 0.0 for part, count in parts.items()}
     shares["idle"] = 1.0 - utilisation

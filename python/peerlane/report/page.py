@@ -1,4 +1,4 @@
-"""A page: sections of text, charts and tables in one HTML file that needs no other file."""
+"""Defines a page: sections of text, charts and tables in one HTML file that needs no other file."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from peerlane.report.table import Table
 
 _CODE = re.compile(r"`([^`]+)`")
-"""Names and keys in sentences, marked as in terminals."""
+"""The pattern of names and keys in sentences, which are between backticks."""
 
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-"""Characters that could end a script, or begin other HTML, inside of JSON."""
+"""The characters of JSON that could end a script or begin other HTML, with their escapes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """An SVG drawing for pages and for paper, with escaped texts; its images have its `name`."""
+    """An SVG drawing, whose texts are escaped; the files of its images are named after `name`."""
 
     name: str
     caption: str
@@ -67,9 +67,9 @@ class Section:
 class Origin:
     """The command, scenario and version that made a page, so that it can be made again.
 
-    `file` is the name of the scenario's file without its ending, after which the page is named, and
-    `place` identifies the place of this file, so that pages of different files never replace each
-    other. `file` is empty for a scenario that is not in a file.
+    `file` is the name of the scenario file without its ending; the page gets this name. `file` is
+    empty for a scenario that is not in a file. `place` identifies the path of the scenario file, so
+    that pages of different files never replace each other.
     """
 
     command: str
@@ -80,17 +80,17 @@ class Origin:
     place: str = ""
 
     def page_name(self, name: str) -> str:
-        """The name of the page of a scenario with this name."""
+        """The name of the page: the name of the scenario file; without a file, the given name."""
         return slug(self.file or name)
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page.
+    """A page of a report.
 
-    `name` is the name of its file without the ending. The index shows `what`, and `figures`, which
-    are pairs of words and numbers. `keyed` pages explain the marks of published figures, and have
-    `deviations` from these figures.
+    `name` is the name of its file without the ending. The index shows `what`, and the pairs of
+    words and numbers in `figures`. If `keyed` is set, the page has a legend for the marks of
+    published and simulated values, and `deviations` has the errors of the simulated values.
     """
 
     name: str
@@ -122,9 +122,9 @@ class Page:
         yield from (chart.name for chart in self.charts)
 
     def with_settings(self, settings: Mapping[str, Setting]) -> Page:
-        """The page of a run with changed keys of the scenario, which are in its name and title.
+        """The page of a run with changed keys of the scenario; its name and title have the keys.
 
-        The page has no deviations, because these are for the unchanged system.
+        The page has no `deviations`, because errors are only shown for the unchanged system.
         """
         if not settings:
             return self
@@ -133,7 +133,7 @@ class Page:
         return replace(self.named(name), title=title, deviations=())
 
     def named(self, name: str) -> Page:
-        """The page with another name, which its images also have."""
+        """The page with another name, which the files of its images also get."""
 
         def renamed(one: _Named) -> _Named:
             return replace(one, name=f"{name}{one.name.removeprefix(self.name)}")
@@ -184,7 +184,7 @@ def _render(template: str, drawn: Iterator[Chart], script: str, **more: object) 
 
 
 def _embedded(document: object) -> str:
-    """JSON that is safe in a script of a page, for any texts."""
+    """The JSON of a document, escaped so that no text in it can end the script of a page."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     return "".join(_UNSAFE.get(sign, sign) for sign in text)
 

@@ -1,4 +1,4 @@
-"""The page of a published system: its figures, tables, fitted parameters, and the verdict."""
+"""Makes the page of a published system: figures, tables, fitted parameters, and the verdict."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def system_page(report: Report, origin: Origin) -> Page:
 
 
 def heading(figure: str) -> str:
-    """The name of a figure in the words of its source: Figure 3 for fig3."""
+    """The heading for a figure of the source, such as "Figure 3" for fig3."""
     match = re.fullmatch(r"([a-z]+)(\d+)(?:_(.*))?", figure)
     if match is None or match[1] not in _NAMES:
         return figure.replace("_", " ").capitalize()

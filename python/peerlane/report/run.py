@@ -1,4 +1,4 @@
-"""The page of a run: its fabric, flows, latencies, waits and links, with charts over time."""
+"""Makes the page of a run: its fabric, flows, latencies, waits and links, with charts over time."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ WAITS = {
     "latency": "var(--c12)",
     "other": "var(--c7)",
 }
-"""The colour of each cause of waits."""
+"""The colour of each kind of cause of waits."""
 
 _MOST_ROWS = 24
-"""The most bars of one chart."""
+"""The largest number of bars in one chart."""
 
 _FEW = 40
-"""The most rows of a table that is shown without a request."""
+"""The largest number of rows of a table that is shown at once; longer tables are folded."""
 
 _FABRIC = "The fabric, with the negotiated width, the rate and the use of each link."
 
 _MOST_PARTS = 10
 _LEAST_SHARE = 0.005
-"""The most parts of a bar, and the least share of a part; smaller shares are shown together as
-"other"."""
+"""The largest number of parts of a bar, and the least share of a part; all other shares are shown
+together as "other"."""
 
 
 def run_page(
@@ -128,7 +128,7 @@ def _verdict(result: RunResult) -> str:
 
 
 def _limits(explanation: Explanation | None) -> Iterator[Section]:
-    """The sections on the limits of flows, and on changes that would help."""
+    """The sections about the limits of flows, and about changes that would help."""
     if explanation is None or not explanation.bottlenecks:
         return
     first, *others = explanation.bottlenecks
@@ -139,7 +139,7 @@ def _limits(explanation: Explanation | None) -> Iterator[Section]:
 
 
 def _changes(one: Bottleneck) -> Table:
-    """A table of the rates of flows with changes at a bottleneck, and their next limits."""
+    """A table of the changes at a bottleneck: rates of the flows, and the next limit."""
     titles = Column("what if"), Column("GB/s", "number"), Column("GB/s each", "number")
     lines = (
         Line((_plain(way), number(total and total / 1e9), each, _plain(then)))
@@ -149,7 +149,7 @@ def _changes(one: Bottleneck) -> Table:
 
 
 def _plain(words: str) -> str:
-    """Words without the marks of names, which are not needed on a page."""
+    """Removes the backticks around names, which a page does not need."""
     return words.replace("`", "")
 
 
@@ -185,7 +185,7 @@ def _waits(name: str, result: RunResult) -> Iterator[Section]:
 
 
 def _parts(flow: FlowWaits) -> Iterator[Part]:
-    """The largest shares of a flow's time, and the rest."""
+    """The parts of a flow's bar: the largest shares of its time, and the sum of the others."""
     large = [one for one in flow.shares[:_MOST_PARTS] if one.share >= _LEAST_SHARE]
     yield from (_part(flow.id, one) for one in large)
     if (rest := 1 - sum(one.share for one in large)) >= _LEAST_SHARE:

@@ -1,4 +1,4 @@
-"""The page of a sweep: each metric over the keys that were varied, or latency over load."""
+"""Makes the page of a sweep: each metric over the keys that were varied, or latency over load."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _MOST_PANELS = 12
 _MOST_ROWS = 1000
-"""The most rows of the table of points; the files of the sweep have all."""
+"""The largest number of rows of the table of points; the file of the sweep has all points."""
 
 
 def points_page(outcome: Sweep, origin: Origin) -> Page:
@@ -140,7 +140,7 @@ def _names(words: Mapping[str, Heading], columns: Sequence[str]) -> str:
 
 
 def _metrics(name: str, outcome: Sweep) -> Iterable[Chart]:
-    """A chart of all metrics, with a plot for each quantity and a line for each name."""
+    """A chart of all metrics over the varied keys, with a plot for each quantity."""
     rows = [row for row in outcome.rows() if row["status"] == "ok"]
     keys = [key for key in outcome.keys if key != "seed"] or list(outcome.keys)
     quantities: dict[tuple[str, str], list[str]] = {}
@@ -180,10 +180,10 @@ def _listed(names: Sequence[str]) -> str:
 def _panels(
     rows: Sequence[dict[str, Any]], keys: Sequence[str], metrics: Sequence[str]
 ) -> tuple[Panel, ...]:
-    """Panels with a line for each metric and each combination of the other keys.
+    """Panels with a line for each metric and each combination of the keys that are not on the axis.
 
-    If there are too many lines, each metric has a plot of its own. If every point differs in all
-    keys, each key has a plot with points.
+    If there are too many lines for one plot, each metric has a separate plot. If every point
+    differs in all keys, as in a sample, each key has a plot with points.
     """
     first, *others = keys
     groups = grouped(rows, others)
@@ -203,7 +203,7 @@ def _panels(
 
 
 def _column(title: str, words: Heading) -> Column:
-    """The column of a key, of a metric, or of the status or error of points."""
+    """The column of a table for a key, a metric, the status or the error of points."""
     kind: Kind = "words" if title == "error" else "name" if title == "status" else "number"
     return Column(words.head, kind)
 

@@ -1,4 +1,4 @@
-"""A table of a page: columns with their kinds, and rows of words."""
+"""Defines the tables of pages: columns with their kinds, and rows of texts."""
 
 from __future__ import annotations
 
@@ -17,12 +17,16 @@ if TYPE_CHECKING:
 Kind = Literal["name", "words", "number", "kind"]
 
 MOST_LINES = 400
-"""The most rows of a table of results; the JSON of the run has all."""
+"""The largest number of rows of a table of results; the JSON of the run has all rows."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: a `name` stays on one line, a `number` is right-aligned, a `kind` has its mark."""
+    """A column of a table.
+
+    In a column of the kind `name` a text is never broken into lines, in a column `number` it is
+    right-aligned, and in a column `kind` it has the mark of the row's kind.
+    """
 
     title: str
     kind: Kind = "words"
@@ -30,9 +34,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row, to which a link of the same page can lead; a `wrong` row is marked.
+    """A row of a table; links of the same page can point to it, and a `wrong` row is marked.
 
-    `links` are the words and the anchors of links to other rows, which the last cell has.
+    `links` has the words and the anchors of links to other rows; they are in the last cell.
     """
 
     cells: tuple[str, ...]
@@ -44,7 +48,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table, and the notes of its rows, which are counted from 1."""
+    """A table, and notes about its rows; rows are counted from 1."""
 
     columns: tuple[Column, ...]
     lines: tuple[Line, ...]
@@ -58,7 +62,7 @@ class Table:
 
 
 def columns(*titles: str, numbers: tuple[str, ...] = ()) -> tuple[Column, ...]:
-    """Columns of names, and columns of numbers for the titles in `numbers`."""
+    """Makes columns of names, or of numbers for the titles in `numbers`."""
     return tuple(Column(title, "number" if title in numbers else "name") for title in titles)
 
 
@@ -80,7 +84,7 @@ _NUMBERS = frozenset[str](_CELLS) | {"count"}
 
 
 def heads(kinds: Sequence[workload.Column]) -> list[Column]:
-    """The columns of a table of results; percent signs are in the cells and not in the titles."""
+    """The columns of a table of results; the cells, and not the titles, have percent signs."""
     return [
         Column(one.title.removesuffix(" %"), "number" if one.unit in _NUMBERS else "name")
         for one in kinds
@@ -93,6 +97,6 @@ def cells(kinds: Sequence[workload.Column], row: object) -> list[str]:
 
 
 def plain(rows: Sequence[Any]) -> Table:
-    """The table of results of one kind, with all its columns."""
+    """The table of results of one kind of workload, with all columns of this kind."""
     lines = tuple(Line(tuple(cells(one.COLUMNS, one))) for one in rows[:MOST_LINES])
     return Table(tuple(heads(rows[0].COLUMNS)), lines)

@@ -1,4 +1,4 @@
-"""The section of a page with the drawing of a fabric."""
+"""Makes the section of a page with the drawing of a fabric."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def topology(
     name: str, caption: str, simulation: Simulation, result: RunResult | None = None
 ) -> Section:
-    """The topology of a fabric; with a result, it shows the use of links.
+    """The section with the topology of a fabric; with a result, it shows the use of links.
 
     Args:
         name: The name of the page.
@@ -32,6 +32,6 @@ def topology(
 
 
 def _on_paper(drawing: str) -> str:
-    """A drawing with a background, which image viewers need."""
+    """Adds a background to a drawing, because image viewers do not add one."""
     paper = f'<rect x="-50%" y="-50%" width="200%" height="200%" fill="{LIGHT["paper"]}"/>'
     return re.sub(r"(<svg[^>]*>)", rf"\1{paper}", drawing, count=1)

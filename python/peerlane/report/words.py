@@ -1,4 +1,4 @@
-"""Numbers in the form of pages."""
+"""Writes numbers, times and names of files in the form of pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from unicodedata import normalize
 from peerlane import formats
 
 _LONGEST = 80
-"""The most bytes in the name of a file, without its ending."""
+"""The largest number of bytes in the name of a file, without its ending."""
 
 NONE = "\N{EN DASH}"
 """The text for a value that does not exist."""
@@ -39,9 +39,9 @@ def rate(bytes_per_second: float | None) -> str:
 
 
 def slug(name: str) -> str:
-    """The name of a file for a name; it is never the name of the index.
+    """A name for a file, made from any name; it is never the name of the index.
 
-    Letters and digits of all scripts are kept, and so are ., - and _.
+    Letters and digits of all scripts are kept, and also the characters ".", "-" and "_".
     """
     plain = re.sub(r"[^\w.-]+", "-", normalize("NFC", name)).strip(".-")
     plain = plain.encode()[:_LONGEST].decode(errors="ignore")
@@ -49,7 +49,7 @@ def slug(name: str) -> str:
 
 
 def variant_name(name: str, settings: str) -> str:
-    """The name of a file for `name` with settings, or with a digest if these are not plain.
+    """The name of a file for `name` with settings, or with a digest of settings that are not plain.
 
     Args:
         name: The name of the file without settings.

@@ -1,4 +1,4 @@
-"""The section of a page with the workloads of a run: their latencies, rates and data."""
+"""Makes the section of a page about the workloads of a run: latencies, rates and data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from peerlane.report.words import NONE, duration, rate
 from peerlane.results.workload import LISTS
 
 MOST_REMARKS = 8
-"""The most sentences about the rates of flows."""
+"""The largest number of sentences about the rates of flows."""
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def workloads(name: str, result: RunResult, bars: ErrorBars | None = None) -> Iterator[Section]:
-    """The section of the workloads; nothing if there are none.
+    """The section about the workloads of a run; nothing if there are no workloads.
 
     Args:
         name: The name of the page.

@@ -1,1 +1,1 @@
-"""The charts of pages: of a run over time, its wires and latencies, and of published figures."""
+"""Draws the charts of pages: runs over time, wires, latencies, rates, and published values."""

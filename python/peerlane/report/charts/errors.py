@@ -1,4 +1,4 @@
-"""A chart of the errors of all rows of a system, by figure, or of all systems."""
+"""Draws the errors of the rows of one system, grouped by figure, or of all systems."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _LINE = 20
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """The error of a row that has an expected value, in percent."""
+    """The error of a row that is compared with a value, in percent."""
 
     row: str
     error: float
@@ -31,7 +31,7 @@ class Deviation:
 
 
 def deviations(found: Iterable[Row]) -> tuple[Deviation, ...]:
-    """The errors of rows that have an error and are no gaps."""
+    """The errors of all rows that have an error; rows of the kind `gap` are left out."""
     return tuple(
         Deviation(row.id, row.error_percent, row.expected.kind or "", row.passes)
         for row in found
@@ -47,7 +47,7 @@ def errors(name: str, caption: str, groups: Mapping[str, Sequence[Deviation]]) -
     Args:
         name: The name of the chart's images.
         caption: The caption of the chart.
-        groups: The errors of each group, by the words beside its line.
+        groups: The errors of each group; the keys are the labels of the lines.
     """
     known = [one for group in groups.values() for one in group]
     if not known:

@@ -1,4 +1,4 @@
-"""Rows of a figure or table that has no stated plot: published and simulated values."""
+"""Draws published and simulated values of a figure or table that has no plot in `expected.toml`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROW = 20
 
 
 def held(name: str, caption: str, found: Sequence[Row]) -> Chart:
-    """A row of marks for each row that has a value, with a plot for each unit.
+    """A chart with a line of marks for each row that has a value, and a plot for each unit.
 
     Args:
         name: The name of the chart's images.

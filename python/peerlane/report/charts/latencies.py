@@ -1,4 +1,4 @@
-"""The latencies of workloads: their percentiles, and the shares of requests that take longer."""
+"""Draws the latencies of workloads: percentiles, and the share of requests above each latency."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _MOST_ROWS = 24
 _WIDE = 20
 """The ratio of the greatest latency to the least above which the axis is logarithmic."""
 _MOST_CURVES = 4
-"""The most workloads whose whole distribution is shown."""
+"""The largest number of workloads whose whole distributions are shown."""
 
 
 def latencies(name: str, known: Mapping[str, Latency]) -> Chart | None:
-    """A row of percentiles for each workload, and for few workloads the whole distribution.
+    """A chart with a line of percentiles for each workload, and distributions of few workloads.
 
     Args:
         name: The name of the chart's images.

@@ -1,4 +1,4 @@
-"""Rates and queue lengths over time."""
+"""Draws the samples of a run: rates and queue lengths over time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_POINTS = 160
 _MOST_LINES = 4
-"""The most lines of one plot; more lines are shown as rows of a map."""
+"""The largest number of lines of one plot; more values are shown as rows of a map of colours."""
 
 _MOST_ROWS, _MOST_COLUMNS = 20, 60
 _ROW = 13
@@ -30,7 +30,7 @@ _UNITS = (("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """The values of each wire or workload in a panel."""
+    """The contents of a panel: the values over time of each wire or workload."""
 
     title: str
     words: str
@@ -69,7 +69,7 @@ def over_time(name: str, series: Series) -> Chart | None:
 
 
 def _active(series: Series) -> int:
-    """The number of samples up to the last sample with payload."""
+    """The number of samples until payload arrived for the last time."""
     moved = [one.bytes_per_second for one in series.flows]
     moved += [one.payload_bytes_per_second for one in series.links]
     moved += [one.payload_bytes_per_second for one in series.fibres]
@@ -108,7 +108,7 @@ def _panels(series: Series) -> list[_Shown]:
 
 
 def _that_is_there(one: _Shown) -> _Shown:
-    """The highest lines that are not zero all the time, in their order."""
+    """The contents of a panel, reduced to the lines with the highest values, without zero lines."""
     sums = {name: sum(values) for name, values in one.values.items() if any(values)}
     kept = set(sorted(sums, key=lambda name: -sums[name])[:_MOST_ROWS])
     values = {name: values for name, values in one.values.items() if name in kept}
@@ -116,7 +116,7 @@ def _that_is_there(one: _Shown) -> _Shown:
 
 
 def _panel(one: _Shown, times: Sequence[float]) -> Panel:
-    """The plot or map of the values between the first and the last of some times."""
+    """The plot, or the map of colours, of the contents of a panel at these times."""
     unit, scale = next(
         (unit, scale) for unit, scale in _UNITS if times[-1] >= 2 * scale or scale == 1
     )
@@ -140,10 +140,11 @@ def _panel(one: _Shown, times: Sequence[float]) -> Panel:
 
 
 def _groups(times: Sequence[float], most: int) -> list[tuple[int, int]]:
-    """Divides samples into at most `most` groups: the first of each, and the one after its last.
+    """Divides samples into at most `most` groups.
 
-    A last group that is shorter than the others is joined with the group before. In the short time
-    before the end of a run, the bytes of one packet would be a rate that no wire has.
+    A group is given by the index of its first sample, and the index after its last sample. If the
+    last group is shorter than the others, it is joined with the previous group, because in a very
+    short time the bytes of one packet would result in a rate that no wire has.
     """
     count = len(times) - 1
     every = -(-count // most)
@@ -165,7 +166,7 @@ def _mean(values: Sequence[float], lengths: Sequence[float], first: int, last: i
 def _map(
     one: _Shown, means: Mapping[str, Sequence[float]], edges: Sequence[float], x: Axis
 ) -> Panel:
-    """A row of fields for each wire; a field with a higher value has more colour."""
+    """A map: a row of fields for each wire; a field with a higher value has a stronger colour."""
     highest = one.highest or max(max(values) for values in means.values())
     fields = [
         {"of": name, "from": edges[at], "to": edges[at + 1], "value": value}

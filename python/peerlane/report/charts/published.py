@@ -1,4 +1,4 @@
-"""A figure of a source: published points and simulated points, with the differences below."""
+"""Draws a plot of a source: published and simulated points, with the residuals below."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 HEIGHT = 200
 RESIDUALS = 56
-"""The height of a plot, and the height of the residuals below it, in pixels."""
+"""The height of the plot of residuals, which is below the plot of values, in pixels."""
 
 SHAPES = {
     "predicted": "circle",
@@ -31,11 +31,11 @@ SHAPES = {
     "gap": "cross",
     "simulated": "triangle-right",
 }
-"""The shape of a simulated point, by the kind of its row; "simulated" has no published value."""
+"""The shape of a simulated point, by the kind of its row; "simulated" means no published value."""
 
 
 def published(name: str, plot: Plot, rows: Sequence[Row]) -> Chart:
-    """The chart of a plot.
+    """The chart of a plot that `expected.toml` describes.
 
     Args:
         name: The name of the chart's images.
@@ -72,7 +72,7 @@ def _point(row: Row, place: Place) -> Point:
 
 
 class _Shown:
-    """The points of one panel."""
+    """The published and simulated points of one panel."""
 
     def __init__(self, plot: Plot, points: list[Point], unit: str) -> None:
         self._plot = plot
@@ -94,7 +94,7 @@ class _Shown:
         }
 
     def panel(self, title: str) -> Panel:
-        """The panel: values above, and residuals below if there are any."""
+        """The panel with the values and, if there are residuals, the residuals below."""
         has_residuals = any(point["error"] is not None for point in self._points)
         views = [self._values(titled=not has_residuals)]
         if has_residuals:
@@ -181,7 +181,7 @@ class _Shown:
         }
 
     def _labels(self, x: Spec, y: Spec) -> Spec:
-        """The name of each line at its end."""
+        """The layer of the chart that writes the name of each line at its end."""
         ends: dict[str, tuple[Point, float]] = {}
         for point in self._points:
             value = point["simulated"] if point["simulated"] is not None else point["published"]

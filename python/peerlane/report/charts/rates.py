@@ -1,4 +1,4 @@
-"""A chart of the rates of workloads."""
+"""Draws the rates of workloads as bars."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_ROWS = 24
 
 
 def rates(name: str, workloads: Iterable[WorkloadResult]) -> Chart | None:
-    """A bar for the rate of each workload that has a rate; if there are many, only the slowest.
+    """A chart with a bar for each workload that has a rate; of many workloads, only the slowest.
 
     Args:
         name: The name of the chart's images.

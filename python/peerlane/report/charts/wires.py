@@ -1,4 +1,4 @@
-"""A chart of the time of each wire, by the traffic on it."""
+"""Draws, for each wire, the shares of its time that payload, overhead and idle time take."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ _AXES = {
     frozenset({"fibre"}): _FIBRES,
     frozenset({"link", "fibre"}): f"{_FIBRES}; of links, in which their workloads were under way",
 }
-"""The title of the axis, by the kinds of wires: links and fibres are measured over different
-times."""
+"""The title of the axis, by the kinds of wires in the chart; it depends on the kinds, because the
+shares of links and the shares of fibres refer to different times."""
 
 
 def wires(name: str, found: Sequence[Overhead]) -> Chart:
-    """A bar for each direction of a wire; if there are many, only the busiest.
+    """A chart with a bar for each direction of a wire; of many directions, only the busiest.
 
     Args:
         name: The name of the chart's images.

@@ -24,7 +24,7 @@
     return views.get(plot);
   }
 
-  // What is seen first is drawn first; the rest follows when the browser has nothing else to do.
+  // Plots that are visible at first are drawn at once, and all others when the browser is idle.
   const later = window.requestIdleCallback || ((next) => setTimeout(next, 1));
   async function rest() {
     const plot = plots.find((one) => !views.has(one));
@@ -51,7 +51,7 @@
 
   addEventListener("beforeprint", () => {
     plots.forEach(draw);
-    // What is folded away is printed, but for tables of many pages.
+    // Folded tables are opened for printing, except tables of several pages.
     document.querySelectorAll("details").forEach((one) => {
       if (one.querySelectorAll("tr").length <= 100) one.open = true;
     });

@@ -1,6 +1,6 @@
 (() => {
   "use strict";
-  // A box that is wider than the page says so, and fades at the side on which it goes on.
+  // A box that is wider than the page gets a class, and fades at the side to which it can be scrolled.
   function mark(box) {
     const beyond = box.scrollWidth - box.clientWidth;
     const scroller = box.parentElement;
