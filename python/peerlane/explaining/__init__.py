@@ -1,1 +1,1 @@
-"""Explanations of the rates of flows, and the effect of changes that lift a limit."""
+"""Explains the rates of flows, and measures the effect of changes that lift a limit."""

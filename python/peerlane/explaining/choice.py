@@ -1,4 +1,4 @@
-"""The choice among changes that were run: the first change, further ones, and useless ones."""
+"""Chooses among changes of a scenario that were tried: the first, further, and useless changes."""
 
 from __future__ import annotations
 
@@ -15,39 +15,42 @@ if TYPE_CHECKING:
     from peerlane.results.waits import Cause
 
 _LEAST_GAIN = 0.01
-"""A smaller relative gain of the rates does not count: the changed key does not limit the flows."""
+"""If the relative gain of the rates is smaller than this, the changed key does not limit flows."""
 
 _WORTH_A_WORD = 1.05
-"""A place that limits no flow is shown only if a change there multiplies the rates by more than
-this."""
+"""A place that limits no flow is shown only if a change at this place multiplies the rates by more
+than this."""
 
 _EQUAL = 0.85
-"""Among changes that gain at least this part of the largest gain, the cheapest is first."""
+"""Among the changes that gain at least this part of the largest gain, the cheapest is chosen."""
 
 _MOST_STEPS = 4
-"""The most steps of one change that are tried until flows gain."""
+"""The largest number of steps of one change that are tried until flows gain."""
 
 _HALF = 0.5
 _MEND = 0.05
-"""A setting is first from the first part of the largest gain on; a mend from the second part on."""
+"""A setting is preferred if it gains at least `_HALF` of the largest gain; a change that removes a
+fault, if it gains at least `_MEND` of the largest gain."""
 
 _LITTLE = 0.25
-"""A larger request, or a comparison, is first if other changes gain less than this part of the
-largest gain."""
+"""Larger requests, or a comparison (a change that removes a latency), are preferred only if all
+other changes gain less than this part of the largest gain."""
 
 _FAR_MORE = 1.5
-"""Several keys together are first if they gain this many times as much as one of them."""
+"""A change of several keys is preferred only if it gains this many times as much as a change of
+some of these keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A run with changed keys."""
+    """The outcome of a run with a change: one step of a `Lifting`."""
 
     lifting: Lifting
     step: int
     what_if: WhatIf
     gain: float
-    """The bytes a second that all flows gain together."""
+    """The gain of the total rate, in bytes a second: of all flows, or, if the change removes a
+    fault, of the flows of the bottleneck."""
 
     @property
     def can_go_on(self) -> bool:
@@ -55,12 +58,15 @@ class Tried:
         return self.step + 1 < min(len(self.lifting.values), _MOST_STEPS)
 
     def is_like(self, first: Tried) -> bool:
-        """Whether the change can follow another one; a comparison follows only a comparison."""
+        """Whether the change can be a step after another change.
+
+        A change that removes a latency (a comparison) can only follow another comparison.
+        """
         return first.lifting.is_comparison or not self.lifting.is_comparison
 
     @property
     def next(self) -> Cause | None:
-        """The limit of most flows after the change."""
+        """The place that limits most flows of the bottleneck after the change."""
         return self.what_if.next[0] if self.what_if.next else None
 
 
@@ -70,17 +76,18 @@ def gains(after: Rates, before: Rates, share: float = _LEAST_GAIN) -> bool:
 
 
 def worth(tried: Tried) -> tuple[bool, bool, float]:
-    """The order of changes: changes without new parts first, then the largest gain.
+    """The key by which changes are sorted: changes without new parts are first.
 
-    In each of these groups, larger requests, which software has to make, and comparisons, which
-    remove a latency, come last.
+    Among the changes with new parts, and among the changes without, two kinds are last: larger
+    requests, which software has to make, and comparisons, which remove a latency. Among the rest,
+    the change with the largest gain is first.
     """
     lift = tried.lifting
     return lift.is_part, lift.is_comparison or lift.is_of_software, -tried.gain
 
 
 def is_upgrade(lift: Lifting) -> bool:
-    """Whether the change is only a faster link of a device, or a shorter interval of its flow."""
+    """Whether the change only sets a faster link of a device, or a shorter `interval` of a flow."""
     return {key.rpartition(".")[2] for key in lift.keys} <= {"generation", "lanes", "interval"}
 
 
@@ -89,11 +96,12 @@ def first_of(
 ) -> Tried:
     """The change that helps most; if several help about as much, the cheapest of them.
 
-    A change that leaves a flow slower than the others do is not among them. A mend of a fault or a
-    setting comes before changes that cost more and help more. A mend on a full wire needs little
-    gain. But if devices share the wire, larger packets need as much gain as a setting, and so does
-    every mend if no wire is the limit. Several keys together come first only if they help far more
-    than one of them.
+    Of the changes with about the same gain, a change whose slowest flow is much slower than with
+    another change is not chosen. A setting is preferred to changes that cost more, if it has at
+    least `_HALF` of the largest gain. A change that removes a fault is preferred even to settings;
+    on a wire it needs only `_MEND` of the largest gain. It needs `_HALF` if the limit is no wire,
+    or if devices share the wire and the fault is not bit errors. A change of several keys is only
+    chosen if it helps far more than a change of some of these keys.
     """
     single = [
         each
@@ -128,7 +136,7 @@ def first_of(
 
 
 def lean(found: Sequence[Tried]) -> list[Tried]:
-    """The changes without those that contain a smaller change with the same gain."""
+    """Leaves out each change that contains a smaller change with the same gain."""
     return [
         each
         for each in found
@@ -141,7 +149,7 @@ def lean(found: Sequence[Tried]) -> list[Tried]:
 
 
 def unsaid(found: Iterable[Tried], steps: Sequence[Tried]) -> Iterator[Tried]:
-    """The changes without those that a step already adds to the steps before it."""
+    """Leaves out each change that one of the steps adds to the earlier steps."""
     before: set[Change] = set()
     said = []
     for step in steps:
@@ -151,13 +159,13 @@ def unsaid(found: Iterable[Tried], steps: Sequence[Tried]) -> Iterator[Tried]:
 
 
 def cost(lifts: Sequence[Lifting]) -> Callable[[Tried], tuple[bool, bool, int]]:
-    """The order of changes by their cost: first settings, then slots, last new parts."""
+    """The key by which changes are sorted by cost: settings, then slots, then new parts."""
     place = {lift.keys[0]: number for number, lift in reversed(list(enumerate(lifts)))}
     return lambda each: (*worth(each)[:-1], place[each.lifting.keys[0]])
 
 
 def is_elsewhere(one: Bottleneck) -> bool:
-    """Whether the first change is on the way of flows, and not at the place where they wait."""
+    """Whether the first change is on the path of the flows, but not at the place of the wait."""
     keys = [change.key for step in one.steps[:1] for change in step.changes]
     is_redirected = [key.endswith(".acs_redirect") for key in keys]
     return one.reason is not None or (any(is_redirected) and all(is_redirected))
@@ -166,10 +174,12 @@ def is_elsewhere(one: Bottleneck) -> bool:
 def settled(
     found: Sequence[Bottleneck], limits: Container[tuple[Cause, ...]], *, is_each: bool
 ) -> Iterator[Bottleneck]:
-    """The bottlenecks; other places are included if a change only there makes flows faster.
+    """The places to show: all places that limit flows, and other places where a change helps.
 
-    Unless `is_each` is set, none of the changes there may be the first change of a place that
-    limits flows, and the first change there may not be any change of such a place.
+    A place that limits no flow is shown only if its first change makes flows faster and is not the
+    first change of another place. Unless `is_each` is set, no other change of this place may be
+    the first change of a place that limits flows, and its first change may not be another change
+    of a place that limits flows.
     """
     known = {_first_changes(one) for one in found if one.causes in limits}
     others = {
@@ -187,17 +197,17 @@ def settled(
 
 
 def _instead(one: Bottleneck, *, is_each: bool) -> set[frozenset[Change]]:
-    """The other changes of a place, or nothing if `is_each` is set."""
+    """The changes `instead` of a bottleneck; nothing if `is_each` is set."""
     return set() if is_each else {frozenset(each.changes) for each in one.instead}
 
 
 def _first_changes(one: Bottleneck) -> frozenset[Change]:
-    """The changes of the first step, without their order."""
+    """The changed keys of a bottleneck's first step, as a set."""
     return frozenset(one.steps[0].changes if one.steps else ())
 
 
 def in_vain(tried: Iterable[Tried], one: Bottleneck) -> str:
-    """A sentence about changes without gain, with the values that were tried."""
+    """A sentence about changes that gained nothing, with the values that were tried."""
     slower: list[Tried] = []
     same: list[Tried] = []
     for each in sorted(tried, key=lambda each: -len(each.what_if.changes)):

@@ -1,4 +1,4 @@
-"""Explains the rates of flows, by a run with a probe of waits and a run for each change."""
+"""Explains the rates of flows by a run that observes waits, and a run for each possible change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _MOST_IDS = 3
-"""The most workloads of a kind that a message names."""
+"""The largest number of workloads of one kind that a message names."""
 
 
 def explain(  # noqa: PLR0913 - each is an option
@@ -36,16 +36,16 @@ def explain(  # noqa: PLR0913 - each is an option
     executor: Executor | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Explanation:
-    """Runs a scenario and finds what its flows wait for, and which changes would help.
+    """Runs a scenario, and finds the causes of the waits of its flows, and changes that would help.
 
     Args:
         text: The scenario, as TOML.
         source: The name of the scenario in messages.
-        settings: New values of keys, by their paths.
-        seed: The seed, which replaces the scenario's own.
+        settings: New values of keys, by the paths of the keys.
+        seed: The seed, which replaces the seed of the scenario.
         flow: The flow to explain; all flows, if absent.
-        what_if: Whether to run the scenario again with the limit of each bottleneck lifted.
-        each: Whether to lift the limits of all bottlenecks, instead of the first eight.
+        what_if: Whether to run the scenario again with changes that may lift each limit.
+        each: Whether to try changes for all bottlenecks, and not only for the first eight.
         executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: A function that is called with the fraction done, 0 to 1.
 
@@ -82,7 +82,7 @@ def explained(  # noqa: PLR0913 - each is an option
     executor: Executor | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Explanation:
-    """Explains a run that was watched for waits, with the options of `explain`.
+    """Explains a run in which waits were observed, with the options of `explain`.
 
     Args:
         text: The scenario, as TOML.
@@ -91,14 +91,14 @@ def explained(  # noqa: PLR0913 - each is an option
         source: The name of the scenario in messages.
         settings: The values of keys that were set for the simulation.
         flow: The flow to explain.
-        most: The number of bottlenecks whose limits are lifted.
+        most: The number of bottlenecks for which changes are tried.
         executor: The workers.
         progress: A function that is called with the fraction done.
     """
     scenario = parsed(text, source)
     scenario.update(dict(settings or {}))
     scenario.write_out()
-    scenario.remove("expect")  # of the run as it is
+    scenario.remove("expect")  # a run with changes need not meet the expectations
     case = Case(scenario, Present(scenario, simulation.tree()), result, executor)
     return case.explained(flow, lambda done: progress and progress(done), most)
 
@@ -116,7 +116,7 @@ def _check(result: RunResult, flow: str | None, source: str) -> None:
 
 
 def _others(result: RunResult) -> Iterator[str]:
-    """The workloads other than flows, by their sections."""
+    """For each section with workloads that are no flows, words about these workloads."""
     for section, rows in result.workloads.items():
         ids = [one.id for one in rows]
         if ids and section != "flows":

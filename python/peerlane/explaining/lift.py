@@ -1,4 +1,4 @@
-"""A change of a scenario that may lift a limit."""
+"""Defines a change of a scenario that may lift a limit."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Lifting:
     """Keys that may together lift a limit.
 
-    Each entry of `values` has a value for every key, and lifts the limit further than the entry
-    before. `is_setting` is true if the change is only a setting, and `is_part` if it needs another
-    part, such as a faster memory; other changes need a slot, a link or a buffer. A mend of a fault
-    has a `reason`, which describes the fault.
+    Each entry of `values` is a step: it has a value for every key, and lifts the limit further than
+    the previous entry. `is_setting` is true if the change is only a setting. `is_part` is true if
+    the change needs another part, such as a faster memory. All other changes need a slot, a link or
+    a buffer. If the change removes a fault, `reason` describes the fault.
     """
 
     keys: tuple[str, ...]
@@ -34,7 +34,7 @@ class Lifting:
 
     @property
     def table(self) -> str:
-        """The table of the first key."""
+        """The path of the table that has the first key."""
         return self.keys[0].rpartition(".")[0]
 
     @property
@@ -64,12 +64,12 @@ class Lifting:
 
 
 def setting(present: Present, values: Mapping[str, Value], reason: str | None = None) -> Lifting:
-    """A lifting in which all keys are set to new values at once."""
+    """A change with one step, in which all keys get new values at once."""
     before = tuple(map(present.value, values))
     return Lifting(tuple(values), before, (tuple(values.values()),), reason=reason)
 
 
 def subject(names: Iterable[str], one: str, many: str) -> str:
-    """Names as the subject of a sentence, with the verb in singular or plural."""
+    """Names as the subject of a sentence, followed by the verb for one or for many names."""
     quoted = [f"`{name}`" for name in names]
     return f"{joined(quoted)} {one if len(quoted) == 1 else many}"

@@ -1,7 +1,7 @@
-"""The keys of a scenario that lift a limit, and the increasing values to try.
+"""Finds the keys of a scenario that may lift a limit, and the values to try for each key.
 
-For each key the catalogue states the limit that it lifts, and how its value grows. A limit can also
-be lifted by a link without bit errors, and by another place for a device or its data.
+For each key, the catalogue states which limit it lifts, and how its value grows. A limit can also
+be lifted by the removal of bit errors, and by another place for a device or its data.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Row = tuple[str, list[int], str | None, list[str]]
 
 _OF_PARTS = {"memory", "socket", "datapath", "software"}
-"""The limits that are lifted by another part: a faster memory, processor or engine."""
+"""The kinds of limits that only another part lifts: a faster memory, processor or engine."""
 
 _TRANSLATION = "address translation"
 
@@ -41,7 +41,7 @@ _CACHE = ("write_cache", "64 MiB")
 """The key for the write cache of a drive, and the size that is tried if the drive has no cache."""
 
 _WALK_CACHE = ("walk_cache_entries", 4096)
-"""The key for the cache of a host's page tables, and the most entries of this cache."""
+"""The key for the cache of a host's page tables, and the largest number of its entries."""
 
 _OF_MAPPING = ("iommu_page", "iommu_mapped")
 """The keys of a host that a scenario may have only with `iommu`."""
@@ -56,7 +56,7 @@ def liftings(
         present: The scenario with its present values.
         one: The bottleneck.
         rates: The rate of each flow, in bytes a second.
-        beside: The bottleneck of the devices' own links, if these are busy, too.
+        beside: The bottleneck of the devices' own links, if these links are also busy.
     """
     settings = (
         *_shortcuts(present, one.flows),
@@ -79,7 +79,7 @@ def liftings(
 
 
 def _faster_slots(present: Present, own: Bottleneck) -> list[Lifting]:
-    """Faster links for devices; if no other device has a faster link, these need new parts."""
+    """Changes to faster links of devices; they count as new parts if no other device is faster."""
     found = of_limit(present, own)
     if set(own.where) <= set(present.slow_slots()):
         return found
@@ -87,10 +87,10 @@ def _faster_slots(present: Present, own: Bottleneck) -> list[Lifting]:
 
 
 def _shortcuts(present: Present, flows: Iterable[str]) -> list[Lifting]:
-    """The keys that may shorten the way of packets, such as no redirection to the root.
+    """Changes of keys that may shorten the path of packets, such as no redirection to the root.
 
-    The nodes above the ends of flows may have these keys. If several nodes have them, a change of
-    all of them together is added.
+    These are keys of the nodes above the ends of flows. If several nodes have one of these keys,
+    there is also a change of the keys of all these nodes together.
     """
     nodes = dict.fromkeys(node for flow in flows for node in present.above_ends(flow))
     found = list(_switched(present, "way", nodes))
@@ -98,7 +98,7 @@ def _shortcuts(present: Present, flows: Iterable[str]) -> list[Lifting]:
 
 
 def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
-    """A change to no bit errors on the links of flows; nothing if the links have no bit errors."""
+    """A change that removes bit errors from the links of flows; nothing without bit errors."""
     links = dict.fromkeys(link for flow in flows for link in present.way(flow))
     found = {link: errors for link in links if (errors := present.bit_errors(link)) is not None}
     if not found:
@@ -109,16 +109,16 @@ def _without_errors(present: Present, flows: Iterable[str]) -> list[Lifting]:
 
 
 def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
-    """Changes of how software maps memory in the I/O MMUs that flows wait for.
+    """Changes of the mapping of memory in the I/O MMUs for whose translations flows wait.
 
-    Pages grow up to the size of the memory. Without an I/O MMU devices are not isolated, so a
-    change that removes it comes last.
+    The sizes of pages grow up to the size of the memory. A change that removes the I/O MMU is last,
+    because devices are not isolated without it.
     """
     hosts = [one.where for one in causes if one.detail == _TRANSLATION]
     off: list[Lifting] = []
     other: list[Lifting] = []
     for lift in _switched(present, "mapping", hosts):
-        if isinstance(lift.before[0], bool):  # keys of a mapping need one
+        if isinstance(lift.before[0], bool):  # `iommu`, which other keys need
             keys = (f"{lift.table}.{one}" for one in _OF_MAPPING)
             unused = dict.fromkeys(key for key in keys if present.scenario.get(key))
             off.append(_together([lift, setting(present, unused)]))
@@ -133,7 +133,7 @@ def _mappings(present: Present, causes: Iterable[Cause]) -> list[Lifting]:
 
 
 def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
-    """The keys that let packets pass earlier packets, for which they may wait in a host."""
+    """A change that lets packets pass earlier packets, for which they may wait in a host."""
     hosts = [split_path(present.table(cause.where))[0] == "hosts" for cause in one.causes]
     if one.kind != "memory" or not all(hosts):
         return []
@@ -144,16 +144,16 @@ def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
 
 
 def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:
-    """The keys of the catalogue that lift the limit, for all its places together."""
+    """Changes of keys that lift a limit by the catalogue, for all places of the limit together."""
     places = [_at(present, one, cause) for cause in one.causes]
     found = [_side_by_side(alike) for alike in zip(*places, strict=False)]
     if one.kind == "software" and found and not found[0].keys[0].startswith("devices."):
-        return [_together(found)]  # the costs of one call
+        return [_together(found)]  # all keys are costs of one system call
     return found
 
 
 def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
-    """The keys that lift the limit at one place, each alone, and keys that may limit together."""
+    """Changes that lift a limit at one place: of single keys, and of keys that limit together."""
     tables = list(dict.fromkeys(_tables(present, one, cause)))
     if not tables:
         return []
@@ -164,7 +164,7 @@ def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
     both: list[Lifting] = []
     if cause.kind == "wire" and one.detail and present.bit_errors(cause.where):
         return [_slower(lift) if lift.keys[0].endswith(".generation") else lift for lift in found]
-    if cause.kind == "wire":  # first what other links have
+    if cause.kind == "wire":  # the values of other links are tried first
         others = [
             replace(lift, values=lift.values[:1])
             for lift in found
@@ -197,12 +197,12 @@ def _slower(lift: Lifting) -> Lifting:
 
 
 def _of_drive(where: str) -> tuple[Cause, Cause]:
-    """The limits of a drive that delay commands: the length of its queue, and its flash."""
+    """The limits of a drive that delay its commands: its number of commands, and its flash."""
     return Cause("outstanding", where, None, "commands"), Cause("memory", where, None, "the flash")
 
 
 def _tables(present: Present, one: Bottleneck, cause: Cause) -> Iterable[str]:
-    """The tables with keys that lift a limit; the keys of several tables are changed together."""
+    """The tables whose keys may lift a limit; keys of several tables are changed together."""
     where, fibre = cause.where, present.routers(cause.where)
     if cause.detail == OF_FLOW:
         return [join_path(("flows", flow)) for flow in one.flows]
@@ -229,7 +229,7 @@ def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
 
 
 def _in_tables(present: Present, limit: Cause, tables: Sequence[str]) -> Iterator[Lifting]:
-    """The keys of tables that lift a limit, if their value is a limit."""
+    """Changes of keys in tables that lift a limit, without keys whose value sets no limit."""
     for row in present.scenario.lifts(tables[0], limit.kind, limit.detail):
         keys, own = _keys(present, limit, tables, row)
         before = present.before(limit, keys[0])
@@ -239,7 +239,7 @@ def _in_tables(present: Present, limit: Cause, tables: Sequence[str]) -> Iterato
 
 
 def _switched(present: Present, what: str, nodes: Iterable[str]) -> Iterator[Lifting]:
-    """The keys of nodes for a property that has no single place: a "way" or a "mapping"."""
+    """Changes of keys of nodes that the catalogue lists for a "way" or a "mapping"."""
     for node in nodes:
         yield from _of_table(present, what, present.table(node))
 
@@ -265,7 +265,10 @@ def _lifting(
 def _keys(
     present: Present, limit: Cause, tables: Sequence[str], row: Row
 ) -> tuple[tuple[str, ...], Row]:
-    """The paths of a key; all network interfaces at a controller have the same clock."""
+    """The paths of a key in all tables, and the key's row in the catalogue.
+
+    A clock is changed for the controller and all its network interfaces, because they share it.
+    """
     clocks = present.controller_clocks(limit.where) if row[0] == "clock" else ()
     if not clocks:
         return tuple(f"{table}.{row[0]}" for table in tables), row
@@ -274,7 +277,7 @@ def _keys(
 
 
 def _together(liftings: Sequence[Lifting]) -> Lifting:
-    """A change of all keys at once, each to its last value."""
+    """A change with one step, in which the keys of all changes get their last values."""
     return Lifting(
         tuple(key for one in liftings for key in one.keys),
         tuple(value for one in liftings for value in one.before),
@@ -284,7 +287,7 @@ def _together(liftings: Sequence[Lifting]) -> Lifting:
 
 
 def _side_by_side(liftings: Sequence[Lifting]) -> Lifting:
-    """A change of several keys step by step, each through its own values and up to its last."""
+    """A change of all keys together; in each step, a key gets its next value, up to its last."""
     if len(liftings) == 1:
         return liftings[0]
     with_values = [one for one in liftings if one.values]
@@ -304,7 +307,7 @@ def _side_by_side(liftings: Sequence[Lifting]) -> Lifting:
 
 
 def _at_least(liftings: Sequence[Lifting]) -> list[Lifting]:
-    """Numeric keys that are raised together: each at least to the value of the step."""
+    """Changes of numeric keys that are raised together: in a step, no key stays below one value."""
     steps = sorted({value for one in liftings for row in one.values for value in row}, key=_number)
     return [
         replace(
@@ -324,9 +327,9 @@ def _number(value: Value) -> float:
 def _values(
     before: Value, factors: Iterable[int], most: str | None, to: Iterable[str], first: Value
 ) -> list[Value]:
-    """The values to try, each larger than the one before, or without a limit.
+    """The values to try for a key, each larger than the previous one; the last may be no limit.
 
-    `first` is the value that other devices have, which is tried first.
+    `first` is the value that other devices have; it is tried first.
     """
     last = amount_of(before)
     grown = [times(before, factor) for factor in factors] if last else []

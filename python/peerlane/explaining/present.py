@@ -1,4 +1,4 @@
-"""The keys of a scenario, by the nodes and links that results name, and their values."""
+"""Finds keys of a scenario and their values from the names of nodes and links in results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DRIVE = "nvme"
 
 
 class Present:
-    """A scenario as it was run: the paths of its keys, and their values.
+    """A scenario as it was run, with the paths of its keys and their values.
 
     Args:
         scenario: The scenario.
@@ -40,19 +40,22 @@ class Present:
         return f"{self.scenario.path_of_link(link)}"
 
     def before(self, limit: Cause, path: str) -> Value:
-        """The value of a key, trained for links; `None` if the simulator calculates the value."""
+        """The value of a key; for a generation or lanes, the value after link training.
+
+        It is `None` if the simulator calculates the value.
+        """
         rate = self.rate(limit.where) if limit.kind == "wire" else None
         trained = dict(zip(("generation", "lanes"), rate or (), strict=False))
         key = path.rpartition(".")[2]
         return trained[key] if key in trained else self.value(path)
 
     def value(self, path: str) -> Value:
-        """The value that a key has in a run; `None` if the simulator calculates it."""
+        """The value of a key in a run, also of a default; `None` if the simulator calculates it."""
         found: Value = self.scenario.effective(path)[0]
         return found
 
     def of_others(self, limit: Cause, path: str) -> Value:
-        """The best generation or lanes of the links of comparable devices."""
+        """The highest generation, or the most lanes, that links of comparable devices have."""
         key = path.rpartition(".")[2]
         ends = self.ends(limit.where) if limit.kind == "wire" else None
         if ends is None or key not in {"generation", "lanes"}:
@@ -60,10 +63,10 @@ class Present:
         return self._best_slot(is_drive=self.is_drive(ends[1]))[key]
 
     def slow_slots(self) -> list[str]:
-        """The links of devices that are slower than the links of others.
+        """The links of devices that are slower than the links of other devices.
 
-        Drives usually have few lanes, and are compared only with other drives. If there is a single
-        device, its link is compared with the values of `[links]`.
+        Drives are compared only with other drives, because drives usually have few lanes. If there
+        is only one device, its link is compared with the values of `[links]`.
         """
         found = []
         for is_drive in (False, True):
@@ -80,7 +83,10 @@ class Present:
         return self.tree.nodes[name].model == _DRIVE
 
     def _best_slot(self, *, is_drive: bool) -> dict[str, int]:
-        """The most lanes and best generation of devices' links; for one device, also `[links]`."""
+        """The highest generation and the most lanes of the links of drives, or of other devices.
+
+        If there is only one device, the values of `[links]` are also compared.
+        """
         slots = self._slots(is_drive=is_drive).values()
         best = {}
         for key in ("generation", "lanes"):
@@ -100,7 +106,7 @@ class Present:
         }
 
     def way(self, flow: str) -> tuple[str, ...]:
-        """The links at the ends of a flow and above them, and all cables and fibres."""
+        """The links of a flow's ends and of the nodes above them, and all cables and fibres."""
         ends = (*self.ends_of_flow(flow), *self.above_ends(flow))
         above = {one.name: one.upstream.to for one in self.tree.nodes if one.upstream}
         links = [f"{above[end]}-{end}" for end in ends if end in above]
@@ -108,7 +114,7 @@ class Present:
         return (*links, *between)
 
     def upstream_of(self, name: str) -> str | None:
-        """The node above a node."""
+        """The node above a node in its tree; `None` for a node at the top."""
         return next(iter(self.above(name)), None)
 
     def above(self, name: str) -> tuple[str, ...]:
@@ -166,12 +172,12 @@ class Present:
         return tuple(dict.fromkeys(up for end in self.ends_of_flow(flow) for up in self.above(end)))
 
     def routers(self, fibre: str) -> tuple[str, ...]:
-        """The routers at the ends of a fibre; nothing if the name is of no fibre."""
+        """The routers at the ends of a fibre; nothing if no fibre has this name."""
         known = (one for one in self.tree.fibres if one.id == fibre)
         return next(((one.source, one.target) for one in known), ())
 
     def controller_clocks(self, name: str) -> tuple[str, ...]:
-        """The paths of the clocks of all network interfaces at a controller, and its own clock."""
+        """The paths of the clocks of a controller's network interfaces, and of its own clock."""
         for controller in self.tree.controllers:
             if name in controller.ports:
                 own = (f"{self.table(port)}.clock" for port in controller.ports)

@@ -1,4 +1,4 @@
-"""Sizes of packets and requests that are smaller than possible."""
+"""Finds changes to larger packets and requests, if these are smaller than possible."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _OF_CORE = "512 B"
 
 
 def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Changes of packet sizes that may be too small."""
+    """Changes to larger sizes of requests and packets that may be too small."""
     yield from _payloads(present, one)
     yield from _requests(present, one)
 
 
 def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Read requests that are smaller than the default after a reset, and limit a device."""
+    """Changes of read requests that limit a device, if they are smaller than after a reset."""
     small = _RESET if one.kind in {"tags", "outstanding"} else _SMALL if one.kind == "wire" else 0
     reads = (
         flow
@@ -64,9 +64,10 @@ def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """The largest payload that the way of flows supports, for all nodes with a smaller one.
+    """A change of all nodes to the largest payload that the path of flows supports.
 
-    A device that is not on the way and supports less may be moved to another root port.
+    If a device that is not on the path supports only a smaller payload, the change also connects it
+    to another root port.
     """
     if one.kind not in {"wire", "credit"}:
         return
@@ -100,9 +101,9 @@ def _payloads(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def of_software(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Larger requests of flows whose software makes small requests, if each request has a cost.
+    """Changes to larger requests, for flows whose software makes small requests at a cost.
 
-    The size of a processor's loads is a property of its cores, that is, another part.
+    A larger size of a processor's loads counts as a new part, because it is a property of cores.
     """
     is_of_headers = one.kind == "credit" and (one.detail or "").endswith("headers")
     is_of_lines = one.kind == "memory" and one.detail is None
@@ -124,7 +125,7 @@ def of_software(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _more_at_once(present: Present, flow: str) -> Value:
-    """The largest request of a flow whose software makes smaller requests."""
+    """The largest possible request of a flow whose software makes smaller requests."""
     own = join_path(("flows", flow))
     size = amount_of(present.scenario.get(f"{own}.request_size"))
     ends = present.ends_of_flow(flow)

@@ -1,4 +1,4 @@
-"""Other places for devices and for the data of flows: slots, root ports and sockets."""
+"""Finds other places for devices and for the data of flows: slots, root ports and sockets."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 _LONG_WAYS = {"tags", "outstanding", "credit"}
-"""The limits whose waits grow with the length of the way."""
+"""The kinds of limits whose waits grow with the length of the packets' path."""
 
 
 def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iterator[Lifting]:
-    """Other places that may lift the limit of a bottleneck, the cheapest first.
+    """Changes to other places that may lift the limit of a bottleneck, the cheapest first.
 
     Args:
         present: The scenario with its present values.
@@ -37,11 +37,11 @@ def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iter
 
 
 def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Memory at the device's socket, or the device at the socket of its memory.
+    """Changes that bring memory to the socket of the device, or the device to that of its memory.
 
-    If a connection of sockets is the limit, flows that are alike are changed together, and then all
-    flows. Flows with a limit that grows with their way are changed together if they cross sockets.
-    If a memory is the limit, some of its flows get memory at another socket.
+    If the connection of sockets is the limit, similar flows are changed together, and in another
+    change all flows. If the limit grows with the length of the path, flows that cross sockets are
+    changed together. If a memory is the limit, some of its flows get memory at another socket.
     """
     if one.kind == "memory" and one.detail is None:
         yield from _other_memories(present, one)
@@ -75,9 +75,10 @@ def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Root ports for devices whose packets wait behind packets for a link that is not on their way.
+    """Changes to root ports for devices whose packets wait behind packets for another link.
 
-    The first change is a root port for the device of this link.
+    The other link is not on the path of the waiting packets. The first change is a root port for
+    the device of this other link.
     """
     behind = [flow for flow in one.flows if not set(one.where).intersection(present.way(flow))]
     if not behind or len(behind) == len(one.flows):
@@ -94,7 +95,7 @@ def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _other_memories(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """The memory of the next socket, for every second flow."""
+    """Changes by which every second flow uses the memory of the next socket."""
     for host in one.where:
         sockets = present.value(f"{present.table(host)}.sockets")
         if not isinstance(sockets, int) or sockets == 1:
@@ -112,7 +113,7 @@ def _other_memories(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 
 
 def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
-    """Root ports for the ends of round trips, if possible of socket 0, where processors are."""
+    """Changes to root ports for the ends of round trips, if possible at socket 0."""
     if one.kind != "latency":
         return
     ends = dict.fromkeys(end for flow in one.flows for end in present.ends_of_flow(flow))
@@ -128,7 +129,7 @@ def _at_root_ports(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 def _other_uplinks(
     present: Present, one: Bottleneck, rates: Mapping[str, float]
 ) -> Iterator[Lifting]:
-    """Other slots for devices that share the uplink of a switch, one more device at each step.
+    """Changes to other slots for devices that share an uplink, one more device in each step.
 
     The device with the fastest link comes first, and then the device with the highest rate.
     """
@@ -146,9 +147,10 @@ def _other_uplinks(
 
 
 def _to_peers(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iterator[Lifting]:
-    """For devices whose packets leave their own switch, the node above the flow's other end.
+    """Changes that connect a device to the node above the other end of its flow.
 
-    Their packets then cross no link between switches, and below one switch no path of the host.
+    These devices send packets to a device below another switch. After the change, the packets cross
+    no link between switches, and no path in the host.
     """
     is_of_host = one.detail == PEER_PATH
     if not is_of_host and one.kind not in {"wire", "credit"}:
@@ -159,7 +161,7 @@ def _to_peers(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> 
     for flow in one.flows[::-1]:
         ends = [(end, present.above(end)) for end in present.ends_of_flow(flow)]
         for (end, own), (_, others) in zip(ends, ends[::-1], strict=True):
-            is_apart = own[:1] != others[:1] and own[-1:] == others[-1:]  # below one host
+            is_apart = own[:1] != others[:1] and own[-1:] == others[-1:]  # not one parent
             if not is_apart:
                 continue
             if len(others) > 1 if is_of_host else below.intersection(own):
@@ -175,7 +177,7 @@ def _one_more(
     moved: Mapping[str, float],
     most: int | None = None,
 ) -> Iterator[Lifting]:
-    """A change that moves devices to other nodes, one more device at each step.
+    """A change that connects devices to other nodes, one more device in each step.
 
     The device with the fastest link comes first, and then the device with the highest rate.
     """

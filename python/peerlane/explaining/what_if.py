@@ -1,4 +1,4 @@
-"""The rates of flows when a limit is lifted: a run for each change, and for further steps."""
+"""Measures the rates of flows if a limit is lifted, by a run for each change and each step."""
 
 from __future__ import annotations
 
@@ -54,37 +54,37 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 _AMOUNTS = ("tags", "outstanding", "credit", "replay-buffer", "socket")
-"""The limits whose amount is the value of one key."""
+"""The kinds of limits for which one key states the amount of the resource, such as tags."""
 
 _SHARED = ("wire", "memory", "socket")
-"""The limits that flows share, so that each flow is also run alone."""
+"""The kinds of limits that flows share; for these, each flow is also run without the others."""
 
 _LEAST_SHARE = 0.1
 _LEAST_WORTH = 0.2
-"""The share of a flow's time above which a place is examined that does not limit the flow.
+"""A place that limits no flow is examined if a flow waits there for this share of its time or more.
 
-The second value applies if only the first few places are lifted.
+`_LEAST_WORTH` is used if changes are tried only for the first few places.
 """
 
 _BUSY = 0.5
-"""The share of a flow's time above which the link of its device is lifted together with its
-tags."""
+"""If a flow that waits for tags also waits this share of its time for its device's own link, faster
+links are tried together with more tags."""
 
 _MUCH = 0.25
-"""The gain of a change above which no other place is lifted together with it."""
+"""If a change gains more than this, no change of another place is tried together with it."""
 
 _MENDS = 1.5
-"""The factor of the gain of a change that mends a fault, compared with a faster part."""
+"""The factor for the gain of a change that removes a fault, when bottlenecks are sorted by gain."""
 
 _MOST_STEPS = 5
 _MOST_BEHIND = 3
 _MOST_ALONE = 3
 MOST_LIFTED = 8
-"""The number of bottlenecks whose limits are lifted by default."""
+"""The number of bottlenecks for which changes are tried by default."""
 
 
 _Found = tuple[tuple[int, float], Bottleneck]
-"""A bottleneck, and a key for the order of bottlenecks."""
+"""A bottleneck, after the key by which bottlenecks are sorted."""
 
 
 class Case:
@@ -107,12 +107,12 @@ class Case:
     def explained(
         self, flow: str | None, progress: Callable[[float], object], most: int = MOST_LIFTED
     ) -> Explanation:
-        """Explains all flows or one flow, and the bottlenecks, and lifts the first limits.
+        """Explains all flows or one flow, and tries changes for the first bottlenecks.
 
         Args:
             flow: The flow to explain; all flows, if absent.
             progress: A function that is called with the fraction done, 0 to 1.
-            most: The number of bottlenecks whose limits are lifted.
+            most: The number of bottlenecks for which changes are tried.
         """
         found = [one for one in self._before.bottlenecks if flow is None or flow in one.flows]
         found = [replace(one, amount=self._amount(one), reason=self._fault(one)) for one in found]
@@ -132,11 +132,11 @@ class Case:
         most: int,
         progress: Callable[[float], object],
     ) -> list[Bottleneck]:
-        """The bottlenecks with the effects of lifting their limits, the largest gain first.
+        """The bottlenecks with the effects of changes, the bottleneck with the largest gain first.
 
-        Places that limit no flow are included if a change there helps. If another place has a
-        fault, and not all bottlenecks are to be lifted, no upgrade is tried for devices that fill
-        their own link.
+        Places that limit no flow are included if a change at them helps. Unless all bottlenecks are
+        examined, no faster link is tried for devices that fill their own link while flows at
+        another place are slower than their devices permit.
         """
         is_each = most > MOST_LIFTED
         others = self._others(flow, _LEAST_SHARE if is_each else _LEAST_WORTH)
@@ -159,13 +159,13 @@ class Case:
         return [*settled(shown, limits, is_each=is_each), *limiting[most:]]
 
     def _healthy(self, limiting: Sequence[Bottleneck]) -> list[Bottleneck]:
-        """The places at which devices fill their own link, if another place has a fault."""
+        """The places at which devices fill their own link, if another place is a real limit."""
         natural = [one for one in limiting if self._is_natural(one)]
         is_fault = any(one not in natural and not self._is_little(one) for one in limiting)
         return [one for one in natural if one.kind == "wire" and is_fault]
 
     def _merged(self, found: Sequence[_Found]) -> list[_Found]:
-        """Merges places with the same first change, if this change is at none of these places."""
+        """Merges bottlenecks with the same first change, if this change is at another place."""
         groups: dict[object, list[_Found]] = {}
         for number, each in enumerate(found):
             key = each[1].steps[0].changes if is_elsewhere(each[1]) else number
@@ -185,7 +185,7 @@ class Case:
         return merged
 
     def _others(self, flow: str | None, least: float) -> Iterator[Bottleneck]:
-        """The places at which flows wait for this share of their time, but which limit no flow."""
+        """The places that limit no flow, but at which flows wait for this share of their time."""
         limits = {cause for one in self._before.bottlenecks for cause in one.causes}
         waiting = (
             (place, one)
@@ -202,7 +202,7 @@ class Case:
         return is_natural(one, self._ends, self._slow)
 
     def _is_shared(self, one: Bottleneck) -> bool:
-        """Whether the flows of several devices share the bottleneck, which is a wire."""
+        """Whether the bottleneck is a wire that the flows of several devices share."""
         is_own = is_natural(one, self._ends, ())
         return one.kind == "wire" and len(one.flows) > 1 and not is_own
 
@@ -220,9 +220,9 @@ class Case:
         return next(iter(places(busy)), None)
 
     def _fault(self, one: Bottleneck) -> str | None:
-        """The fault of packet sizes that is known without a run, in words.
+        """A fault of packet sizes that is visible without a run, in words.
 
-        There is none on a wire that devices share, where the wire itself is the limit.
+        On a wire that devices share, sizes are no fault, because the wire itself is the limit.
         """
         if self._is_shared(one):
             return None
@@ -243,7 +243,7 @@ class Case:
         return before.pop() if len(before) == 1 else None
 
     def _lift(self, one: Bottleneck, *, mends: bool = False) -> _Found:
-        """A bottleneck with its steps, and the value of the steps, in bytes a second.
+        """The bottleneck with the changes that were tried, after the key by which it is sorted.
 
         Args:
             one: The bottleneck.
@@ -262,8 +262,8 @@ class Case:
             except ScenarioError as error:
                 refused.append(str(error).partition(" with ")[2] or str(error))
         helping = [each for each in found if self._helps(one, each)]
-        # If two liftings make the same changes, the later one is kept: a mend, or the lifting with
-        # more keys.
+        # If two liftings make the same changes, the later one is kept: the lifting that removes a
+        # fault, or the lifting with more keys.
         helping.sort(key=lambda each: (each.lifting.reason is not None, len(each.lifting.keys)))
         useful = sorted({each.what_if.changes: each for each in helping}.values(), key=worth)
         useless = [each for each in found if each not in helping]
@@ -289,7 +289,11 @@ class Case:
         return self._value(one, first), lifted
 
     def _tried_until(self, one: Bottleneck, lift: Lifting) -> Tried:
-        """The first step of a lifting; for slots the first helpful one, for pages the last."""
+        """The outcome of the first step of a lifting.
+
+        For slots, it is the outcome of the first step that helps. Larger pages are tried until the
+        limit is at another place, or a step gains nothing.
+        """
         tried = self._tried(one, lift)
         while tried.can_go_on:
             is_to_go_on = (
@@ -310,11 +314,11 @@ class Case:
         return tried.gain > 0 and gains(tried.what_if.rates, one.rates)
 
     def _value(self, one: Bottleneck, best: Tried | None) -> tuple[int, float]:
-        """The value of lifting a bottleneck, for the order of bottlenecks.
+        """The key by which bottlenecks are sorted, from the gain of the best change.
 
-        Flows that are as fast as their device permits come last. The gain counts half for a faster
-        part, for a faster slot of a card that may be slow itself, and for a place that is not the
-        limit.
+        Flows that are as fast as their device permits come last. Half of the gain counts for a
+        faster part, for a faster slot of a card that may be slow itself, and for a place that does
+        not limit the flows.
         """
         is_own = self._is_natural(one)
         if best is None or best.gain <= 0:
@@ -332,7 +336,7 @@ class Case:
     def _tried(
         self, one: Bottleneck, lift: Lifting, step: int = 0, earlier: Tried | None = None
     ) -> Tried:
-        """A run with a step of a lifting, and with the changes of an earlier run.
+        """Runs the scenario with a step of a lifting, and with the changes of an earlier run.
 
         Raises:
             ScenarioError: The scenario cannot be built with these values.
@@ -347,19 +351,19 @@ class Case:
         flows = [after.flows[flow] for flow in one.flows]
         what_if = _what_if(flows, tuple(changes.values()), tuple(self._losses(one, after)))
         gain = _total(after) - _total(self._before)
-        if lift.reason is not None:  # what it takes from others was theirs because of the fault
+        if lift.reason is not None:  # losses of other flows are ignored: the fault gave them more
             gain = what_if.rates.total - one.rates.total
         return Tried(lift, step, what_if, gain)
 
     def _losses(self, one: Bottleneck, after: Explanation) -> Iterator[Loss]:
-        """The flows of other places that become slower by a change."""
+        """The flows that do not wait at the bottleneck, and become slower by a change."""
         for flow in self._before.flows:
             before, now = flow.bytes_per_second or 0.0, after.flows[flow.id].bytes_per_second or 0.0
             if flow.id not in one.flows and now < (1 - ALIKE) * before:
                 yield Loss(flow.id, before, now)
 
     def _further(self, one: Bottleneck, tried: Tried) -> list[Tried]:
-        """A change, and, if another place then limits the flows, the change that lifts both."""
+        """A change, and further changes that also lift the limit that follows, if they gain."""
         found = [tried]
         for _ in range(_MOST_BEHIND):
             both = self._behind(one, tried)
@@ -374,7 +378,7 @@ class Case:
         return [each for each in found if gains(each.what_if.rates, one.rates)] or [tried]
 
     def _behind(self, one: Bottleneck, tried: Tried) -> Lifting | None:
-        """The changes of a run together with a change that lifts the next limit."""
+        """The changes of a run, extended by a change that lifts the next limit."""
         lift, after = tried.lifting, tried.what_if.next
         limits = [cause for each in self._before.bottlenecks for cause in each.causes]
         is_limit = one.causes[0] in limits
@@ -415,7 +419,7 @@ class Case:
         )
 
     def _steps(self, one: Bottleneck, first: Tried, others: Sequence[Tried]) -> list[Tried]:
-        """The first change, then further steps and changes until another place is the limit."""
+        """The first change, and further steps and changes until another place is the limit."""
         steps = [first]
         left = [*others]
         is_own_wire = one.kind == "wire" and self._is_natural(one)
@@ -440,7 +444,7 @@ class Case:
         return steps
 
     def _alone(self, one: Bottleneck) -> WhatIf | None:
-        """The rates of flows that run alone; of many alike flows, only the first."""
+        """The rates of flows that run without the others; of many similar flows, only the first."""
         if one.kind not in _SHARED or len(one.flows) == len(one.where):
             return None
         chosen: dict[tuple[str, ...], str] = {}
@@ -463,7 +467,7 @@ class Case:
         return _what_if(found)
 
     def _run(self, settings: Mapping[str, Value], left_out: Sequence[str] = ()) -> Explanation:
-        """A run with changed keys and without some workloads; each case is run only once."""
+        """Runs the scenario with changed keys and without some workloads, each case only once."""
         case = (*sorted(settings.items()), *left_out)
         with self._lock:
             is_known = case in self._runs
