@@ -1,1 +1,1 @@
-"""Runs of one scenario with different values of some keys: axes, points, metrics and workers."""
+"""Runs a scenario with different values of some keys, and compares the results."""

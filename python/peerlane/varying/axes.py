@@ -1,4 +1,4 @@
-"""The values of a varied key, in the form of `--vary KEY=SPEC`: ranges and lists."""
+"""Reads the values of a varied key from `--vary KEY=SPEC`: ranges and lists."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MOST_VALUES = 100_000
-"""The most values of one key; more values are probably a typing error."""
+"""The largest number of values of one key; more values are probably a typing error."""
 
 _QUANTITY = rf"{NUMBER}\s*(?:{UNIT})?"
 _RANGE = re.compile(rf"({_QUANTITY})\s*\.\.\s*({_QUANTITY})\s*(?:([*+])\s*({_QUANTITY}))?")
 _EVERY = "*"
 _LONGEST_BITS = 128
-"""The bits of a denominator above which a value is rounded to 15 digits."""
+"""A value whose exact denominator has more bits than this is rounded to 15 digits."""
 _SIGNIFICANT = 6
-"""The significant digits of a value that is drawn from a span."""
+"""The number of significant digits of a value that is drawn from a `Span`."""
 
 GRAMMAR = "write A..B*F, A..B+S or a list a,b,c, such as 8..256*2"
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """All values from `low` to `high`, for samples."""
+    """A continuous range of values from `low` to `high`, from which samples are drawn."""
 
     low: Quantity
     high: Quantity
 
     def at(self, share: float) -> Any:  # noqa: ANN401 - a number, or text with a unit
-        """The value at a share of the span, from 0 to 1; a whole number if both ends are."""
+        """The value at a share from 0 to 1 of the span; a whole number if both ends are whole."""
         low, high = self.low.amount, self.high.amount
         unit = self.low.finer(self.high)
         whole = not unit and self.low.is_whole and self.high.is_whole
@@ -74,7 +74,7 @@ class Axis:
 
     @classmethod
     def of(cls, key: str, values: str | Iterable[Any]) -> Axis:
-        """The axis of a key: its values, or the text of a SPEC.
+        """The axis of a key, from a list of values or from the text of a SPEC.
 
         Raises:
             ValueError: The text is not a SPEC, there are no values, or the key has `*` in a name.
@@ -92,7 +92,7 @@ class Axis:
             found = tuple(value for item in items for value in _values(key, item))
         if not found:
             raise ValueError(f"{key} has no values; {GRAMMAR}")
-        unique = {repr(value): value for value in found}  # 1 is not true
+        unique = {repr(value): value for value in found}  # so that 1 and true are different values
         return cls(key, tuple(unique.values()))
 
     def grid(self) -> tuple[Any, ...]:
@@ -110,14 +110,14 @@ class Axis:
         return self.values
 
     def at(self, share: float) -> Any:  # noqa: ANN401 - any value of a scenario
-        """The value at a share, from 0 to less than 1, of the values or of the span."""
+        """The value at a share (from 0 to less than 1) of the list of values, or of the span."""
         if self.span is not None:
             return self.span.at(share)
         return self.values[int(share * len(self.values))]
 
 
 def _plain(key: str, value: object) -> object:
-    """A value in a type of TOML; types of numpy become types of Python."""
+    """Checks that a value has a type of TOML; types of numpy become types of Python."""
     if isinstance(value, str | bool | list):
         return value
     if isinstance(value, Integral):
@@ -175,7 +175,7 @@ def _read(key: str, text: str) -> Quantity:
 
 
 def _stepped(what: str, span: Span, sign: str, text: str) -> Iterator[Any]:
-    """The values of a range; the last value does not exceed its end."""
+    """The values of a range with a step; the last value does not exceed the end of the range."""
     low, high = span.low.amount, span.high.amount
     step = _read(what, text)
     unit, whole = span.low.finer(span.high), span.low.is_whole and span.high.is_whole
@@ -215,7 +215,7 @@ def _count(low: Fraction, high: Fraction, step: Quantity, sign: str) -> float:
 
 
 def _short(value: Fraction) -> Fraction:
-    """A value, which is rounded if powers of the factor have too many digits to be exact."""
+    """Rounds a value that has too many digits, as high powers of a factor have."""
     if value.denominator.bit_length() <= _LONGEST_BITS:
         return value
     return Fraction(f"{float(value):.15g}")

@@ -27,9 +27,9 @@ R = TypeVar("R")
 ANSWER_S = 5.0
 """The seconds within which a scheduler must answer."""
 WORKERS_S = 10.0
-"""The seconds within which a scheduler must have a worker, which may be new or come back."""
+"""The seconds within which a scheduler without workers must get one."""
 _MOST_AT_ONCE = 512
-"""The most results that are fetched together."""
+"""The largest number of results that are fetched together."""
 
 
 class ClusterError(PeerlaneError, RuntimeError):
@@ -63,7 +63,7 @@ class Cluster:
         pieces: Sequence[T],
         lost: Callable[[S, T, str], R],
     ) -> Iterator[tuple[int, R]]:
-        """Does all pieces, as described for `peerlane.varying.crew.Crew.each`.
+        """Does all pieces of work, as described for `peerlane.varying.crew.Crew.each`.
 
         If the worker of a piece dies, another worker does the piece.
 
@@ -74,7 +74,7 @@ class Cluster:
         common = self._client.submit(_same, shared, pure=False)
         futures = self._client.map(_do, pieces, work=work, shared=common, pure=False)
         waiting = {future.key: (number, future) for number, future in enumerate(futures)}
-        del futures  # a future that nobody has is forgotten, with its result
+        del futures  # Dask frees a future and its result if nothing refers to it
         done: SimpleQueue[Future] = SimpleQueue()
         try:
             for _, future in waiting.values():
@@ -91,12 +91,12 @@ class Cluster:
                 self._client.cancel([common, *(future for _, future in waiting.values())])
 
     def close(self) -> None:
-        """Disconnects from the cluster, which then drops work that is not done."""
+        """Disconnects from the cluster, which then discards work that is not done."""
         with suppress(Exception):
             self._client.close(timeout=2)
 
     def _able_workers(self) -> int:
-        """Checks the versions of all workers; returns the number of pieces they can do at once."""
+        """Checks the versions of all workers; returns how many pieces they can do at once."""
         from distributed import TimeoutError as NoWorkersError  # noqa: PLC0415 - optional
 
         try:
@@ -161,8 +161,8 @@ class Cluster:
     ) -> Iterator[tuple[Future, Any, str | None]]:
         """The results of futures that are done, or the reasons why there are no results.
 
-        If the worker of a future died with the result, the future runs again, and is put into
-        `done` again at its end.
+        If a worker died before its result was fetched, the future runs again, and is put into
+        `done` again when it has ended.
         """
         good, failed = [], []
         for future in futures:
@@ -195,7 +195,7 @@ def _connected(address: str) -> Client:
     for name in [
         name for name in logging.root.manager.loggerDict if name.startswith("distributed")
     ]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what goes wrong is told here
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # this module reports errors
 
     def connect() -> Client:
         return Client(address, timeout=ANSWER_S, set_as_default=False, name="peerlane")
@@ -211,7 +211,7 @@ def _connected(address: str) -> Client:
 
 
 def _look_for(address: str) -> None:
-    """Fails at once if no server listens; a client would try again and again in the background.
+    """Fails at once if no server listens, because a client would retry in the background for long.
 
     Raises:
         OSError: No server listens at the address.

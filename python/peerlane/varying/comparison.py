@@ -1,4 +1,4 @@
-"""The changes from one result to another, the largest weight first."""
+"""Compares two documents, such as results, and sorts the changes by their weight."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _HEAD = ("schema", "version", "scenario_digest", "command", "name")
 """The fields that describe the origin of a document, and not the measurements."""
 _WIRES = ("links", "fibres")
 _SHARES = ("utilisation", "full", "share")
-"""The fields that are shares; the weight of their change is the difference itself."""
+"""The fields whose values are shares; the weight of a change of a share is the difference."""
 _EQUAL = 1e-12
-"""The relative difference below which numbers are equal, because of rounding."""
+"""Numbers with a smaller relative difference count as equal, because of rounding."""
 
 
 class ComparisonError(PeerlaneError, ValueError):
@@ -40,10 +40,10 @@ class Change:
     """A value that differs between two documents.
 
     `before` and `after` are the two values, or `None` for a document without the value. `relative`
-    is the change divided by `before`, if both are numbers. `weight` is the change divided by the
-    larger of the two values; for a number of bytes of a link it is divided by all bytes of the
-    link, and for a time of a link by the simulated time. For `weight`, a number that one document
-    does not have counts as 0.
+    is the change divided by `before`, if both values are numbers. `weight` is the change divided by
+    the larger of the two values; but a change of a link's number of bytes is divided by all bytes
+    of the link, and a change of a link's time by the simulated time. For `weight`, a number that
+    one document does not have counts as 0.
     """
 
     path: str
@@ -61,10 +61,10 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Comparison(Brief):
-    """The changes, the largest weight first, and the number of equal values.
+    """The changes between two documents, the largest weight first, and the number of equal values.
 
-    `only_before` and `only_after` are the points of sweeps that only one document has; the values
-    of these points are not among the changes.
+    If the documents are sweeps, `only_before` and `only_after` are the points that only one of them
+    has; values of these points are not among the changes.
     """
 
     changes: tuple[Change, ...]
@@ -141,7 +141,7 @@ def compare(before: Json, after: Json) -> Comparison:
 
 
 def _swept(document: Json) -> list[Json]:
-    """The points of a sweep over keys; the points of a sweep of loads have no settings."""
+    """The points of a sweep over keys; nothing for other documents, also for a sweep of loads."""
     points = document.get("points")
     is_swept = isinstance(points, list) and all(
         isinstance(one, dict) and isinstance(one.get("settings"), dict) for one in points
@@ -154,7 +154,7 @@ def _has_seeds(document: Json) -> bool:
 
 
 def _points(document: Json, *, has_seeds: bool) -> dict[str, Json]:
-    """The points of a sweep, by the text of their settings, which are removed from the points."""
+    """The points of a sweep without their settings, by the text of these settings."""
     found: dict[str, Json] = {}
     drawn: Counter[str] = Counter()
     for point in _swept(document):
@@ -169,7 +169,7 @@ def _points(document: Json, *, has_seeds: bool) -> dict[str, Json]:
 
 
 def _with(document: Json, points: Mapping[str, Json], names: AbstractSet[str]) -> Json:
-    """The document with only the points in `names`, if it is a sweep over keys."""
+    """The document with only the points in `names`; a document of another kind is not changed."""
     if not points:
         return document
     return {**document, "points": {name: one for name, one in points.items() if name in names}}
@@ -184,7 +184,7 @@ def _values(document: Json) -> Leaves:
 
 
 def _without_names(values: Leaves, others: Leaves) -> Leaves:
-    """The values of one result; without names and texts of entries that the other does not have."""
+    """The values of one result, without names and texts of entries that the other does not have."""
     tables = {parts[:depth] for parts in others for depth in range(len(parts))}
     return {
         parts: value for parts, value in values.items() if parts[:-1] in tables or _is_number(value)
@@ -211,7 +211,7 @@ def _relative(before: Scalar, after: Scalar) -> float | None:
 
 
 def _weight(parts: tuple[str, ...], wholes: tuple[_Wholes, _Wholes]) -> float:
-    """The weight of a change; a change of a text or flag weighs more than one of any number."""
+    """The weight of a change; a change of a text or flag weighs more than a change of a number."""
     one, other = wholes
     given = [side.values[parts] for side in wholes if parts in side.values]
     if not all(map(_is_number, given)):
@@ -222,7 +222,7 @@ def _weight(parts: tuple[str, ...], wholes: tuple[_Wholes, _Wholes]) -> float:
 
 
 _CHANGED_KIND = 3.0
-"""The weight of a change of a text or flag. A number weighs at most 2, if its sign changes."""
+"""The weight of a change of a text or flag; the weight of a change of a number is at most 2."""
 
 
 class _Wholes:
@@ -236,7 +236,7 @@ class _Wholes:
                 self._bytes[parts[:-1]] += _number(value)
 
     def of(self, parts: tuple[str, ...]) -> float:
-        """The number by which a change of the value at `parts` is divided, to give its weight."""
+        """The number by which a change of the value at `parts` is divided to get its weight."""
         key = parts[-1]
         if key in _SHARES:
             return 1.0

@@ -1,4 +1,4 @@
-"""The workers of a sweep: processors of this machine, an executor, or a Dask cluster."""
+"""Defines the workers of a sweep: processors of this machine, an executor, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from peerlane.varying.cluster import Watch
 
 _SPARE = 1
-"""The threads in addition to the processors, because a thread that waits for Python's lock must
-leave no processor idle."""
+"""The number of threads in addition to the number of processors, so that no processor is idle while
+a thread waits for Python's lock."""
 
 _MOST_AT_ONCE = 512
-"""The most pieces that an executor has at once."""
+"""The largest number of pieces of work that an executor has at once."""
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -43,7 +43,7 @@ class Crew(Protocol):
         pieces: Sequence[T],
         lost: Callable[[S, T, str], R],
     ) -> Iterator[tuple[int, R]]:
-        """Does all pieces; yields the number and the outcome of each, in the order of their ends.
+        """Does all pieces of work; yields the index and the outcome of each piece when it ends.
 
         Closing the iterator ends the work that is in progress.
 
@@ -52,8 +52,7 @@ class Crew(Protocol):
                 to call during the work.
             shared: The value that is the same for every piece.
             pieces: All pieces.
-            lost: A function that makes the outcome of a piece whose workers did not come back, with
-                the reason.
+            lost: A function that makes the outcome of a piece whose workers died, from the reason.
         """
 
 
@@ -74,7 +73,7 @@ class Pool:
         pieces: Sequence[T],
         lost: Callable[[S, T, str], R],  # noqa: ARG002 - an executor without its workers fails
     ) -> Iterator[tuple[int, R]]:
-        """Does all pieces, as for `Crew.each`; an exception of a piece ends all and is raised."""
+        """Does all pieces, as `Crew.each` does; an exception of a piece ends all and is raised."""
         stopped = Event()
 
         def watch(_share: float) -> None:
@@ -101,7 +100,7 @@ class Pool:
 
 
 class _StoppedError(Exception):
-    """No caller waits for the work any longer."""
+    """Ends a piece of work, because no caller waits for it any longer."""
 
 
 @contextmanager
@@ -146,7 +145,7 @@ def executor_of(given: Executor | None) -> Iterator[tuple[Executor, int]]:
 
 
 def processors() -> int:
-    """The processors that this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The finished points of a sweep in a file, so that an interrupted sweep can be resumed."""
+"""Stores the finished points of a sweep in a file, so that an interrupted sweep can be resumed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """The first line of a journal, which identifies the sweep of the points that follow."""
+    """The first line of a journal, which identifies the sweep to which the points belong."""
 
     schema: Literal["peerlane-sweep-journal/2"]
     version: str
@@ -35,7 +35,7 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Done(Document):
-    """A line for each outcome, with the seed that was requested."""
+    """A line of a journal: the outcome of a point, and the seed that was requested for it."""
 
     outcome: SweepPoint
     given_seed: int | None
@@ -52,13 +52,13 @@ class CompleteError(JournalError):
 def check_resumable(
     out: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]], given: Sequence[str]
 ) -> None:
-    """Refuses to resume a sweep whose table exists, so that it is not run again by mistake.
+    """Checks that a sweep to be resumed has no table yet, so that it is not run again by mistake.
 
     Args:
         out: The file of the table.
         columns: All requested columns.
         rows: The requested points.
-        given: The columns that the rows have before they are run.
+        given: The columns that the rows have before the points are run.
 
     Raises:
         CompleteError: The table exists, and there is no journal.
@@ -112,7 +112,7 @@ class Journal:
         return found.pop() if found else None
 
     def add(self, point: Point, outcome: SweepPoint) -> None:
-        """Writes the outcome of a point, so that it is stored even if this process ends at once."""
+        """Writes the outcome of a point; it is stored even if this process is killed at once."""
         self._write(_Done(replace(outcome, seconds=0.0), point.seed))
 
     def close(self) -> None:
@@ -120,7 +120,7 @@ class Journal:
         self._file.close()
 
     def remove(self) -> None:
-        """Removes the journal, when its points are written elsewhere."""
+        """Removes the journal, after its points were written to a table."""
         self._file.close()
         self._path.unlink(missing_ok=True)
 
@@ -144,7 +144,7 @@ class Journal:
             raise
 
     def _read(self, head: _Head, *, resume: bool) -> int:
-        """Reads the points; returns the length of complete lines: the last may be incomplete."""
+        """Reads the points; returns the length of all complete lines, as the last may be cut."""
         content = self._path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
         try:

@@ -1,4 +1,4 @@
-"""The points of a sweep: every combination of the values, or a sample of them."""
+"""Makes the points of a sweep: every combination of values, or a sample."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from peerlane.varying.axes import Axis
 
 MOST_POINTS = 1_000_000
-"""The most points of one sweep; more points are probably a typing error."""
+"""The largest number of points of a sweep; more points are probably a typing error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """`count` points that are drawn: independently of each other, or by a Latin hypercube.
+    """A sample of `count` points, drawn independently of each other or by a Latin hypercube.
 
     A Latin hypercube (McKay, Beckman, Conover: "A comparison of three methods for selecting values
     of input variables", 1979) divides each axis into `count` equal parts and draws one value from
@@ -45,7 +45,7 @@ class Sample:
         return cls(match[1], int(match[2]))
 
     def points(self, axes: Sequence[Axis], seed: int) -> list[dict[str, Any]]:
-        """The points, which are always the same for a seed."""
+        """The points of the sample, which are always the same for a seed."""
         draw = Random(seed)  # noqa: S311 - a sample, no secret
         columns = []
         for axis in axes:
@@ -60,7 +60,7 @@ class Sample:
 
 
 def combinations(axes: Sequence[Axis]) -> list[dict[str, Any]]:
-    """Every combination of the values; the last axis changes fastest.
+    """Every combination of the values of the axes; the value of the last axis changes fastest.
 
     Raises:
         ValueError: There are too many combinations, or an axis has no step.

@@ -1,4 +1,4 @@
-"""Reads the files of sweeps and runs from which figures are made."""
+"""Reads files of sweeps and runs, and makes figures from them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TABLES = {".csv", ".parquet"}
 
 
 def plot_file(path: str | PathLike[str], x: str | None, y: Sequence[str]) -> Figure:
-    """The figure of a table of a sweep (.csv, .parquet), or of the JSON of a sweep or a run.
+    """Makes a figure from a table of a sweep (.csv, .parquet), or from the JSON of a sweep or run.
 
     Raises:
         FileError: The file is none of these.
@@ -59,7 +59,7 @@ def rows_of(path: str | PathLike[str]) -> list[dict[str, Any]]:
 
 
 def plot_document(document: Mapping[str, Any], x: str | None, y: Sequence[str]) -> Figure:
-    """The figure of the JSON of a sweep or a run.
+    """Makes a figure from the JSON of a sweep or a run.
 
     Raises:
         PlotError: The document does not have the columns.
@@ -73,7 +73,7 @@ def plot_document(document: Mapping[str, Any], x: str | None, y: Sequence[str]) 
 
 
 def point_row(point: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a sweep; the fields of a point of a sweep of loads are columns."""
+    """The row of a table for a point of a sweep; the fields of a point with a load are columns."""
     if "settings" in point:
         ends = {name: point.get(name) for name in _ENDS}
         return {**point["settings"], **point["metrics"], **ends}
@@ -91,7 +91,7 @@ def keys_of(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     if not rows:
         return []
     columns = {name: _UNIT.sub("", name) for name in rows[0]}
-    has_seeds = list(columns)[-len(_ENDS) :] != list(_ENDS)  # then the seeds are among the keys
+    has_seeds = list(columns)[-len(_ENDS) :] != list(_ENDS)  # if so, the column of seeds is a key
     try:
         return [one for one, key in columns.items() if is_key(key) and (key != "seed" or has_seeds)]
     except ScenarioError:
@@ -113,7 +113,7 @@ def _value(text: str) -> object:
 
 
 def _parquet(path: Path) -> list[dict[str, Any]]:
-    check_ending(path)  # says what is not installed
+    check_ending(path)  # raises an error that names a missing package
     import pandas as pd  # noqa: PLC0415 - optional, and slow to load
 
     try:

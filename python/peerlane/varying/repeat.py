@@ -1,4 +1,4 @@
-"""A run repeated with other seeds, and the confidence intervals of its values."""
+"""Repeats a run with other seeds, and calculates confidence intervals of its numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_SEED = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Run(Document):
-    """One of several runs of a scenario."""
+    """One of several runs of a scenario, with its seed."""
 
     seed: int
     status: Status
@@ -45,8 +45,8 @@ class Repeated(Document):
     def is_fixed(self) -> bool:
         """Whether all runs have the same numbers.
 
-        In this case nothing in the scenario is random, or, if something is random (`is_random`), no
-        random event happened in these runs.
+        If they have, nothing in the scenario is random; or, if `is_random` is set, no random event
+        happened in these runs.
         """
         return all(value.least == value.most for value in self.values.values())
 

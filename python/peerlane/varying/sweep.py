@@ -1,4 +1,4 @@
-"""Sweeps of any keys of a scenario: one run for each point, and the table of the points."""
+"""Sweeps keys of a scenario: runs it once for each point, and makes a table of the points."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ _ENDS = ("seed", "status", "error")
 """The columns after the columns of keys and metrics."""
 
 _UNKNOWN_KEY = "unknown key"
-"""The text in the simulator's error for an unknown key, for which no value is right."""
+"""The text in the simulator's error for an unknown key; no other value would avoid this error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep(Document):
-    """The points of a sweep in their order: the keys that were set, and the metrics.
+    """The points of a sweep in their order, each with the keys that were set and the metrics.
 
     `wall_seconds` is the real time of the new runs, on `workers` processors; `resumed` is the
-    number of points from an earlier, interrupted sweep.
+    number of points that were taken from an earlier, interrupted sweep.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Sweep(Document):
     wall_seconds: float = field(default=0.0, compare=False)
     resumed: int = field(default=0, compare=False)
     repeats: int = field(default=1, compare=False)
-    """The runs of each combination, each with a seed; they follow each other."""
+    """The number of runs of each combination, with different seeds; these runs are consecutive."""
 
     def __len__(self) -> int:
         return len(self.points)
@@ -80,13 +80,13 @@ class Sweep(Document):
 
     @property
     def point_seconds(self) -> float:
-        """The average time that a worker needed for a point."""
+        """The mean time of a worker for a point."""
         ran = len(self.points) - self.resumed
         return sum(point.seconds for point in self.points) / ran if ran else 0.0
 
     @property
     def overhead_seconds(self) -> float:
-        """The average time of a worker, for each new point, in which it ran no point."""
+        """The mean time, for each new point, in which a worker ran no point."""
         ran = len(self.points) - self.resumed
         return max(self.wall_seconds * self.workers / ran - self.point_seconds, 0.0) if ran else 0.0
 
@@ -105,7 +105,7 @@ class Sweep(Document):
         ]
 
     def table(self) -> tuple[list[str], list[dict[str, Any]]]:
-        """The columns and rows for a file; quantities are numbers, with units in names of columns.
+        """The columns and rows for a file; quantities are numbers, and names of columns have units.
 
         The column of `flows.up.size` is "flows.up.size [B]" if all its values are sizes.
         """
@@ -195,8 +195,8 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
     Args:
         text: The scenario, as TOML.
         vary: The values of each key, by its path: a list, or a text such as "8..256*2".
-        metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates of all
-            workloads, if there are none.
+        metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; if absent, the
+            rates of all workloads.
         source: The name of the scenario in messages.
         settings: Keys that are set in all points, and are not varied.
         sample: "random:N" or "lhs:N": N points that are drawn, instead of every combination.
@@ -206,8 +206,8 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
             scenario's own.
         scheduler: The address of a Dask scheduler, whose workers run the points.
         executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        out: A file for the table, which ends with .csv or .parquet. During the sweep, its points
-            are in a journal beside the file.
+        out: A file for the table, which ends with .csv or .parquet. During the sweep, a journal in
+            the same folder has the finished points.
         resume: Whether to continue an interrupted sweep from its journal, if there is one.
         progress: A function that is called after each point with the share that is done.
 
@@ -263,7 +263,7 @@ def sweep_points(  # noqa: PLR0913 - each says one thing of a sweep
 
 
 def _points(grid: Sequence[dict[str, Any]], seed: int | None, own: int, repeat: int) -> list[Point]:
-    """The runs of each combination; runs of one combination follow each other."""
+    """The points of all runs: for each combination, one point for each of its seeds."""
     if repeat == 1:
         return [Point(one, seed) for one in grid]
     if grid and "seed" in grid[0]:
@@ -291,7 +291,7 @@ def _axes(vary: Mapping[str, str | Iterable[Any]] | Sequence[Axis]) -> list[Axis
 
 
 def _apply(settings: dict[str, Any], scenario: Scenario, axes: Sequence[Axis]) -> None:
-    """Sets keys of a scenario; a key that is varied is refused, because it would have no effect."""
+    """Sets keys of a scenario; a setting of a varied key is an error, because it has no effect."""
     for axis in axes:
         if (last := scenario.in_order([*settings, axis.key])[-1]) != axis.key:
             raise ValueError(

@@ -1,7 +1,7 @@
-"""Metrics of the link above a node, by the node's name, which are valid wherever the node is.
+"""Resolves metrics of the link above a node, whose paths have the node's name, not the link's name.
 
-`devices.fpga2.upstream.up.utilisation` is `links.board-fpga2.up.utilisation` while fpga2 is below
-the switch board.
+The path is valid wherever the node is connected: `devices.fpga2.upstream.up.utilisation` means
+`links.board-fpga2.up.utilisation` if fpga2 is below the switch board.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _EVERY = "*"
 
 
 def is_uplink(path: str) -> bool:
-    """Whether a path begins with the link above a node."""
+    """Whether a path is the path of a metric of the link above a node."""
     return tuple(split_path(path)[_PLACE : _PLACE + 1]) == ("upstream",)
 
 
 def on_links(paths: Iterable[str], simulation: Simulation) -> Mapping[str, str]:
-    """The path of each metric in the results of a simulation, where links have names of their own.
+    """For each path of a metric, the path in results of a simulation, which has the link's name.
 
     Raises:
         UnknownMetricError: A node does not exist, or has no link above it.
@@ -43,7 +43,7 @@ def on_links(paths: Iterable[str], simulation: Simulation) -> Mapping[str, str]:
 
 
 def each_of(document: Json, paths: Iterable[str], simulation: Simulation) -> Iterator[str]:
-    """The paths; a path with `*` is replaced by a path for each node, entry or direction.
+    """The given paths; a path with `*` is replaced by a path for each matching name.
 
     Args:
         document: A result of the simulation, possibly before the run.

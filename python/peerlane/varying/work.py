@@ -1,6 +1,6 @@
-"""One point of a sweep: the scenario with some keys set, its run, and the metrics of its result.
+"""Runs one point of a sweep: the scenario with some keys set; reads the metrics of its result.
 
-A point is plain data, so that it can be run by any thread or process that has Peerlane.
+A point is plain data, so that any thread or process that has Peerlane can run it.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 Status = Literal["ok", "failed", "error"]
 
 _MOST_REASONS = 3
-"""The most failures of one run that a point names."""
+"""The largest number of failures of one run that the error of a point names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """The common values of all points of a sweep: the scenario, and the metrics to read."""
+    """The data that all points of a sweep share: the scenario, and the metrics to read."""
 
     text: str
     source: str
     metrics: tuple[str, ...] | None
     """The paths of the metrics; `None` for every single value of the result."""
     settings: str = ""
-    """The keys that all points have set, as JSON."""
+    """The keys that are set in all points, as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,10 @@ class Point:
 class SweepPoint(Document):
     """One run of a sweep.
 
-    `status` is "ok"; or "failed" if the run ended with errors, so that its metrics are doubtful, or
-    if an expectation of the scenario is not met; or "error" if there is no result. `error` has the
-    reason. A metric that was never observed is `None`. `seconds` is the time of the run on one
-    processor. If the run is not `is_random`, another seed changes nothing.
+    `status` is "ok", "failed" or "error". It is "failed" if the run ended with errors, so that its
+    metrics are doubtful, or if an expectation of the scenario is not met. It is "error" if there is
+    no result. `error` has the reason. A metric that was never observed is `None`. `seconds` is the
+    time of the run on one processor. If `is_random` is false, another seed changes nothing.
     """
 
     settings: Mapping[str, Any]
@@ -75,7 +75,7 @@ def run_point(
     """Runs a point; any error of the point is part of the outcome.
 
     Args:
-        study: The common values of all points.
+        study: The data that all points share.
         point: The point to run.
         watch: A function that is called during the run; an exception from this function ends the
             run and is raised.
@@ -144,7 +144,7 @@ def _read(
 
 @lru_cache(maxsize=8)
 def scenario_of(text: str, source: str, settings: str = "") -> Scenario:
-    """The scenario of all points that run in this process, with the keys that are set for all."""
+    """The scenario of a sweep with the keys that are set in all points; this process keeps it."""
     scenario = parsed(text, source)
     scenario.update(json.loads(settings) if settings else {})
     return scenario
