@@ -1,1 +1,1 @@
-"""The numbers of results and of tables by their names, and figures of them."""
+"""Finds numbers of results and tables by their names, and draws figures of them."""

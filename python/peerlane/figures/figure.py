@@ -1,4 +1,4 @@
-"""A figure: a Vega-Lite specification for notebooks and other tools, and static files of it."""
+"""Defines a figure: a Vega-Lite specification, which can be shown or saved as an image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = {1.0: 3.5, 2.0: 7.16}
 _UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54}
 _LEAST, _MOST = 1, 40
 _DOTS, _POINTS = 300, 72
-"""The pixels in an inch of a PNG, and the points in an inch of a PDF."""
+"""The number of pixels in an inch of a PNG, and the number of points in an inch of a PDF."""
 
 FORMATS = (".svg", ".png", ".pdf", ".json")
 
@@ -46,7 +46,7 @@ class Figure:
         return f"<Figure: {self.chart.caption}>"
 
     def to_dict(self) -> Spec:
-        """The Vega-Lite specification, with its data: `altair.Chart.from_dict` takes it."""
+        """The Vega-Lite specification with its data, for example for `altair.Chart.from_dict`."""
         return vega.specification(self.chart, self._pixels)
 
     @property
@@ -61,12 +61,12 @@ class Figure:
         y_label: str | None = None,
         width: str | None = None,
     ) -> Figure:
-        """The figure with other words or another width; values that are not given stay.
+        """The figure with other texts or another width; values that are not given do not change.
 
         Args:
             title: The title above the figure.
-            x_label: The words of the horizontal axis.
-            y_label: The words of the vertical axis.
+            x_label: The title of the horizontal axis.
+            y_label: The title of the vertical axis.
             width: The width of the whole image, such as "3.3in", "85mm", "1 column" or "2 columns".
 
         Raises:
@@ -100,7 +100,7 @@ class Figure:
             raise
 
     def _image(self, suffix: str) -> bytes:
-        """The figure as a static image; if the width is given, a PNG has 300 pixels an inch."""
+        """The figure as an image file; if `inches` is given, a PNG has 300 pixels an inch."""
         drawing = vega.svg(self.chart, self._pixels)
         if suffix == ".svg":
             return drawing.encode()
@@ -111,7 +111,7 @@ class Figure:
         return vega.pdf(vega.in_units(drawing, _POINTS))
 
     def _repr_html_(self) -> str:
-        """The drawing for a notebook; without vl-convert-python, the command that installs it."""
+        """HTML of the figure; without vl-convert-python, HTML with the command that installs it."""
         try:
             return vega.svg(self.chart, self._pixels)
         except MissingPackageError as error:

@@ -1,4 +1,4 @@
-"""Keys and metrics in words: `flows.fpga0.bytes_per_second` is "fpga0 GB/s" above a column."""
+"""Makes headings from keys and metrics: "fpga0 GB/s" for `flows.fpga0.bytes_per_second`."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _PARTS = {"min", "mean", "max", "p50", "p90", "p99", "p999"}
-"""The parts of a latency, whose paths are below the field of the latency."""
+"""The fields of a latency, such as "p99" in "latency_ns.p99"."""
 _PLACES = {"directions": "", "upstream": "uplink"}
-"""Parts of paths with other words, or with none."""
+"""Parts of paths that have another word in a heading, or no word."""
 _SHARES = {"utilisation": "used", "full": "full"}
-"""The fields of links that are shares, and their words."""
+"""The fields of links whose values are shares, with their words in headings."""
 _EVERY = "*"
 _UNIT = re.compile(r"(.+) \[(.+)\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A column in words.
+    """The heading of a column, and the form of its values.
 
     Args:
         of: The owner of the value, such as a flow or a direction of a link; empty for the whole
             run.
-        quantity: The value, such as "rate".
-        unit: The unit of figures.
-        factor: The factor from a value of the column to a value in this unit.
-        short: The quantity and its unit above a column, in the words of `peerlane run`.
-        cell: A function from a value of the column to its text.
+        quantity: The name of the quantity, such as "rate".
+        unit: The unit of the quantity in figures.
+        factor: The number by which a value of the column is multiplied to be in this unit.
+        short: The quantity and its unit for the heading of a column, as in `peerlane run`.
+        cell: A function that converts a value of the column to text.
     """
 
     of: str
@@ -47,12 +47,12 @@ class Heading:
 
     @property
     def head(self) -> str:
-        """The words above a column."""
+        """The heading above the column."""
         return f"{self.of} {self.short or self.quantity}".strip()
 
     @property
     def axis(self) -> Axis:
-        """The axis of a figure."""
+        """The axis of a figure for the values of the column."""
         return Axis(f"{self.of} {self.quantity}".strip(), self.unit)
 
     def text(self, value: object) -> str:
@@ -65,7 +65,7 @@ class Heading:
 
 
 def heading(column: str) -> Heading:
-    """The words of a column, by its name or by the path of a key or a metric."""
+    """The heading of a column, from its name, or from the path of a key or metric."""
     if (found := _UNIT.fullmatch(column)) is not None:
         key = heading(found[1])
         return Heading(key.of, key.quantity, found[2], short=f"{key.head} {found[2]}".strip())
@@ -83,7 +83,7 @@ def heading(column: str) -> Heading:
 
 
 def headings(columns: Iterable[str]) -> dict[str, Heading]:
-    """The words of some columns; columns that would have the same words keep their paths."""
+    """The headings of some columns; columns that would have equal headings keep their paths."""
     found = {column: heading(column) for column in columns}
     heads = Counter(one.head for one in found.values())
     return {
@@ -99,7 +99,7 @@ def _is_measured(field: str) -> bool:
 
 
 def _of_field(of: str, field: str, part: str) -> Heading:
-    """The words of a field of results or of a key; `part` is a part of a latency, such as p99."""
+    """The heading for a field of results or a key; `part` is a field of a latency, such as p99."""
     if field.endswith("bytes_per_second"):
         which = _words(field.removesuffix("bytes_per_second"))
         short = f"{which} GB/s".strip()

@@ -1,4 +1,4 @@
-"""Confidence intervals of means of a few runs."""
+"""Calculates confidence intervals of the means of a few runs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from math import sqrt
 from statistics import NormalDist, fmean, stdev
 
 CONFIDENCE = 0.95
-"""The share of intervals that contain the true mean, if values are distributed normally."""
+"""The share of intervals that contain the true mean, if the values have a normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
     """The mean of `count` runs and its confidence interval, `mean` ± `half_width`.
 
-    The half width is calculated by Student's t distribution, because the deviation is estimated
-    from the same few runs; it is `None` for a single run.
+    The half width is calculated with Student's t distribution, because the standard deviation is
+    estimated from the same few runs. It is `None` for a single run.
     """
 
     count: int
@@ -27,7 +27,7 @@ class Interval:
 
     @classmethod
     def of(cls, values: list[float]) -> Interval:
-        """The interval of at least one value."""
+        """The mean and confidence interval of some values; there must be at least one value."""
         count, mean = len(values), fmean(values)
         if count == 1:
             return cls(1, mean, None, None, mean, mean)
@@ -45,7 +45,7 @@ _TABLE = (
 
 
 def student_t(freedom: int) -> float:
-    """The t that a variable of Student's distribution exceeds in magnitude with 1 - `CONFIDENCE`.
+    """The t whose magnitude a Student variable exceeds with the probability 1 - `CONFIDENCE`.
 
     Above 30 degrees of freedom, the value is calculated by the first terms of the expansion in
     Abramowitz, Stegun: "Handbook of Mathematical Functions", 26.7.5, which are accurate to 2e-6.

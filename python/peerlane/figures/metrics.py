@@ -1,4 +1,4 @@
-"""The numbers of a result by their paths in its JSON, such as `flows.up.bytes_per_second`.
+"""Finds numbers of a result by paths in its JSON, such as `flows.up.bytes_per_second`.
 
 The entry of a list is found by its id. If several entries have the same id, the next part of the
 path is their direction, or another field that distinguishes them: `links.h0-s0.up.utilisation`.
@@ -24,14 +24,15 @@ Scalar = float | int | str | bool | None
 ENCODED = ("histogram_ps",)
 """Fields whose text encodes many values; results also have the quantiles of these values."""
 _NAMES = ("id", "name", "host", "where", "by", "from", "direction")
-"""The fields that can name the entries of a list; the first that all entries have is used."""
+"""The fields that can name the entries of a list; the first field that all entries have is used."""
 _TELLING = ("direction", "what", "from", "to", "buffer", "kind")
-"""The fields that distinguish entries of the same name."""
+"""The fields by which entries with the same name can be distinguished."""
 _EXAMPLES, _SHOWN = 3, 40
-"""The most names that a message suggests, and the most parts that it lists."""
+"""The largest number of names that a message suggests, and of parts of a path that it lists."""
 _EVERY = "*"
 _FEW = 4
-"""The most values of a list that are separate values, such as a least and a most."""
+"""A list of at most this length, such as a least and a greatest value, has a path for each
+value."""
 
 
 class UnknownMetricError(PeerlaneError, ValueError):
@@ -39,10 +40,10 @@ class UnknownMetricError(PeerlaneError, ValueError):
 
 
 def values_at(document: Json, paths: Iterable[str]) -> dict[str, Scalar]:
-    """The values at paths of a result; `None` also if the run has observed nothing there.
+    """The values of a result at some paths; `None` if the run has not observed the value.
 
     Raises:
-        UnknownMetricError: A path does not exist, or is not of a single value.
+        UnknownMetricError: A path does not exist, or is the path of several values.
     """
     # The entries of each list are indexed only once: a large fabric has thousands of paths into one
     # list.
@@ -76,7 +77,7 @@ def _value_at(document: Json, path: str, members: Callable[[object], Mapping[str
 
 
 def check(document: Json, schema: Json, path: str) -> set[str]:
-    """The types that a value of results can have, in the words of the schema, such as "number".
+    """The types that the value of a metric can have, with the schema's names, such as "number".
 
     Args:
         document: A result of the scenario, possibly before the run, when many values are `None`.
@@ -110,7 +111,7 @@ def check(document: Json, schema: Json, path: str) -> set[str]:
 
 
 def expanded(document: Json, path: str) -> list[str]:
-    """The paths that a path with `*` stands for: one path for each matching name in the list.
+    """Replaces a path with `*` by one path for each matching name in the list.
 
     Args:
         document: A result of the scenario, possibly before the run.
@@ -118,7 +119,7 @@ def expanded(document: Json, path: str) -> list[str]:
             is returned unchanged.
 
     Raises:
-        UnknownMetricError: A `*` is at the place of a field, in a list without entries, or in a
+        UnknownMetricError: A `*` is written for a field, for an entry of an empty list, or in a
             name that matches no entry.
     """
     found: list[tuple[tuple[str, ...], object]] = [((), document)]
@@ -186,7 +187,7 @@ def _is_list_of_tables(here: Sequence[object]) -> bool:
 
 
 def _members(here: object) -> Mapping[str, Any]:
-    """The names that the next part of a path can have, with their values."""
+    """The names that can follow in a path, with the values at these names."""
     if isinstance(here, dict):
         return here
     if not isinstance(here, list | tuple):
@@ -197,7 +198,10 @@ def _members(here: object) -> Mapping[str, Any]:
 
 
 def _told_apart(entries: Sequence[Json], fields: Sequence[str]) -> dict[str, Any]:
-    """The entries by the first of `fields` that all have; equal ones are divided further."""
+    """The entries by the first of `fields` that all of them have.
+
+    Entries that are equal in this field are distinguished by further fields.
+    """
     key = next((field for field in fields if all(field in entry for entry in entries)), None)
     if key is None:
         return {str(number): entry for number, entry in enumerate(entries)}
@@ -211,7 +215,7 @@ def _told_apart(entries: Sequence[Json], fields: Sequence[str]) -> dict[str, Any
 
 
 def _others(group: Sequence[Json], key: str) -> list[str]:
-    """The fields that distinguish the entries of a group, so that the nesting ends."""
+    """The fields by which the entries of a group can be distinguished, without the field `key`."""
     return [
         field
         for field in _TELLING
@@ -220,7 +224,7 @@ def _others(group: Sequence[Json], key: str) -> list[str]:
 
 
 def _kinds(schema: Json, kind: Json) -> list[Json]:
-    """The schemas that a value of this schema can have, with references resolved, without null."""
+    """The alternatives of a schema, without references and without null."""
     if "$ref" in kind:
         return _kinds(schema, schema["$defs"][kind["$ref"].rpartition("/")[2]])
     if "anyOf" in kind:
@@ -272,12 +276,12 @@ def _unknown(
 
 
 def _meant(document: Json, parts: Sequence[str]) -> str:
-    """The metrics that contain the parts of a path, in other words or with other parts between."""
+    """A suggestion of metrics whose paths contain the parts of an unknown path or similar words."""
     words = [one for part in parts for one in _MEANT.get(part.lower(), (part,))]
     if words[-1] == _LATENCY:
         words.append(_LATENCIES[0])
     known = [found for found, _ in leaves(document)]
-    # Before a run, its latencies have no parts in the result.
+    # Before a run, latencies in its result are empty and have no fields.
     known += [(*one, of) for one in known if one[-1] == _LATENCY for of in _LATENCIES]
     written = list(dict.fromkeys(part for one in known for part in one))
     wanted = {one if one in written else _core.nearest(one, written) for one in words}
@@ -295,4 +299,4 @@ _MEANT = {
     "median": (_LATENCY, "p50"),
     "latency": (_LATENCY,),
 }
-"""Words that people write for a value, such as headings of tables, with the fields they mean."""
+"""Words that users may write for a value, such as headings of tables, with the fields they mean."""

@@ -1,4 +1,4 @@
-"""Figures of tables: columns plotted over another column, and a bar for each row."""
+"""Draws figures of tables: columns plotted over another column, or a bar for each row."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 _ENDS = {"seed", "status", "error"}
 MOST_SERIES = 20
-"""The most lines of one figure, because more lines cannot be distinguished."""
+"""The largest number of lines of one figure, because more lines cannot be distinguished."""
 _MOST_NAMES = 12
-"""The most columns that a message names."""
+"""The largest number of columns that a message names."""
 
 
 def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
@@ -44,15 +44,15 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
 ) -> Figure:
     """A figure of columns of a table, plotted over another column.
 
-    Rows that differ in another key are another line. Rows that differ only in the seed are one
-    point, which is their mean with its 95 % confidence interval. Texts with units are plotted on a
-    scale, other texts side by side.
+    A line has the rows with equal values of all other keys. Rows that differ only in the seed are
+    shown as one point: their mean with its 95 % confidence interval. Texts with units, such as
+    "4 KiB", are plotted on a scale; other texts are placed side by side.
 
     Args:
         rows: The table.
         x: The column of the horizontal axis; the first key, if absent.
-        y: The columns of the vertical axis, in whose paths `*` stands for every name; if absent,
-            the first column that is neither key, seed, status nor error.
+        y: The columns of the vertical axis; a `*` in a path stands for every name. If absent, the
+            first column that is no key, seed, status or error.
         keys: The columns that were varied.
         title: The title of the figure.
         joined: Whether the points of a line are joined.
@@ -79,7 +79,7 @@ def plot_rows(  # noqa: PLR0913 - each says one thing of the figure
     groups = grouped(rows, [key for key in keys if key not in {x, "seed"}])
     has_lines = any(len({repr(row[x]) for row in group}) > 1 for group in groups.values())
     if not has_lines and len(groups) > 1:
-        groups = {"": list(rows)}  # a sample: every point differs in everything
+        groups = {"": list(rows)}  # the rows are a sample: each differs in all keys
     if (count := len(groups) * len(ys)) > MOST_SERIES:
         raise PlotError(
             f"{count} lines are too many; plot over another key than {x}, or fewer points"
@@ -128,8 +128,8 @@ def plotted(
         x: The column of the horizontal axis.
         ys: The columns of the vertical axis; rows without a number have no point.
         title: The title above the plot.
-        joined: Whether a line joins the means of the values at each x, with their confidence
-            intervals; otherwise every value is a point.
+        joined: Whether a line joins the means of the values at each x, which have confidence
+            intervals; otherwise every value is shown as a point.
     """
     unit = next((one for rows in groups.values() for row in rows if (one := unit_of(row[x]))), "")
     is_scale = all(in_unit(row[x], unit) is not None for rows in groups.values() for row in rows)
@@ -170,14 +170,14 @@ def _line(
 
 
 def _common(words: Sequence[Heading]) -> Axis:
-    """The axis of several columns: the quantity and the unit that all of them have."""
+    """The axis for several columns: its title has the quantity and unit that all columns share."""
     quantities, units = {one.quantity for one in words}, {one.unit for one in words}
     quantity = quantities.pop() if len(quantities) == 1 else ""
     return Axis(quantity, units.pop() if len(units) == 1 else "")
 
 
 def grouped(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, list[Row]]:
-    """The rows of each line, which have equal values of `keys`."""
+    """The rows of each line of a figure: the rows with equal values of `keys`."""
     varied = [key for key in keys if len({repr(row[key]) for row in rows}) > 1]
     ends = [heading(key).quantity for key in varied]
     names = ends if len(set(ends)) == len(ends) else [heading(key).head for key in varied]
@@ -193,10 +193,10 @@ def grouped(rows: Sequence[Row], keys: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def _each(columns: Sequence[str], name: str) -> list[str]:
-    """The columns that a name stands for: several columns, if the name is a path with `*`."""
+    """The columns with a name; several columns, if the name is a path with `*`."""
     tree: dict[str, Any] = {}
     for column in columns:
-        with suppress(ValueError):  # a name that is no path
+        with suppress(ValueError):  # the name is no path
             here = tree
             for part in split_path(column):
                 here = here.setdefault(part, {})
@@ -222,7 +222,7 @@ def _column(columns: Sequence[str], name: str) -> str:
 
 
 def _some(columns: Sequence[str]) -> str:
-    """The first columns of a table for a message, because a sweep may have thousands."""
+    """The first columns of a table, for a message, because a sweep may have thousands."""
     return ", ".join(columns[:_MOST_NAMES]) + (", ..." if len(columns) > _MOST_NAMES else "")
 
 
@@ -236,7 +236,7 @@ def is_number(value: object) -> bool:
 
 
 def _check_range(name: str, values: Iterable[object]) -> None:
-    """Refuses numbers whose squares exceed a double: deviations and scales use the squares."""
+    """Refuses numbers whose squares exceed double precision; deviations and scales need squares."""
     for value in values:
         if is_number(value) and abs(value) > _LARGEST:  # type: ignore[arg-type]
             raise PlotError(f"{name} has the number {value:g}; a figure has numbers up to 1e150")

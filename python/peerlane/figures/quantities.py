@@ -1,4 +1,4 @@
-"""Numbers with units, for the arithmetic of ranges: `64 B..4 KiB*2`."""
+"""Calculates with numbers that have units, as in the range `64 B..4 KiB*2`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from peerlane._core import quantity, unit_size
 
 _DIGITS = 12
-"""The most decimal places of a value without a finite decimal form."""
+"""The number of decimal places of a value that has no finite decimal form."""
 
 NUMBER = r"[-+]?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d{1,3})?"
 UNIT = r"[A-Za-zµμ]+(?:/s)?"
@@ -39,15 +39,15 @@ class Quantity:
         return self.number * _size(self.unit)
 
     def is_like(self, other: Quantity) -> bool:
-        """Whether both are of one kind, such as times."""
+        """Whether both quantities are of one kind, such as times."""
         return unit_size(other.unit)[0] == unit_size(self.unit)[0]
 
     def finer(self, other: Quantity) -> str:
-        """The smaller of the two units."""
+        """The smaller one of the units of two quantities."""
         return min(self.unit, other.unit, key=_size)
 
     def written(self, amount: Fraction, unit: str, *, whole: bool) -> int | float | str:
-        """An amount of this kind in the form of a scenario, in `unit`.
+        """Writes an amount in `unit`, in the form that scenarios have.
 
         A plain number is an integer if `whole` is set; bytes are always whole.
         """
@@ -107,7 +107,7 @@ def nanoseconds(time: str | float) -> float:
 
 
 def _finite(number: Fraction | float) -> float | None:
-    """A number in double precision; `None` if it is too large for it."""
+    """A number in double precision; `None` if the number is too large."""
     try:
         return float(number)
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Figures of a result: fields of all entries of a list, or samples over time."""
+"""Draws figures of a result: fields of all entries of a list, or samples over time."""
 
 from __future__ import annotations
 
@@ -87,4 +87,4 @@ def _plot_series(document: Mapping[str, Any], y: Sequence[str], title: str) -> F
 
 
 _MOST_LINES = 12
-"""The most lines over time, which have the greatest sums; more cannot be distinguished."""
+"""The largest number of lines over time; of more lines, those with the greatest sums are shown."""

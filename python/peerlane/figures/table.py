@@ -1,4 +1,4 @@
-"""The table of a sweep in a file: CSV, or Parquet with pandas and pyarrow."""
+"""Reads and writes the table of a sweep as a file: CSV, or Parquet with pandas and pyarrow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ENDINGS = (".csv", ".parquet")
 
 
 def check_ending(path: str | PathLike[str]) -> Path:
-    """Checks the ending of a table's path, and that its writer is installed; returns the path.
+    """Checks that a table can be written to a file with this ending; returns the path.
 
     Raises:
         ValueError: The ending belongs to no format.
@@ -39,7 +39,7 @@ def check_ending(path: str | PathLike[str]) -> Path:
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Writes the rows; after a failure the file is unchanged.
+    """Writes the rows of a table to a file; after an error, the file is unchanged.
 
     Raises:
         OSError: The file could not be written; the error has the file's name.
@@ -65,8 +65,8 @@ def difference(
     Args:
         path: The file.
         columns: All columns of the other table.
-        rows: The rows of the other table, which need only the columns `given`.
-        given: The columns of which the values are compared.
+        rows: The rows of the other table, which may have only the columns `given`.
+        given: The columns whose values are compared.
 
     Raises:
         OSError: The file cannot be read.
@@ -75,7 +75,7 @@ def difference(
     read, write = (_read_parquet, _parquet) if is_parquet else (_read_csv, _csv)
     try:
         head, found = read(path.read_bytes())
-    except (ValueError, csv.Error):  # what is not UTF-8, and what is not Parquet
+    except (ValueError, csv.Error):  # the file is not UTF-8, or not Parquet
         return "it is no table"
     if head != list(columns):
         return f"it has the columns {', '.join(head)}; asked for are {', '.join(columns)}"
@@ -105,7 +105,7 @@ def units_of(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> dict[str
 def with_units(
     columns: Sequence[str], rows: Sequence[Mapping[str, Any]], units: Mapping[str, str]
 ) -> tuple[list[str], list[dict[str, Any]]]:
-    """A table with numbers in place of quantities; the names of columns have the units."""
+    """The table with numbers in place of quantities; names of columns have the units."""
     names = {name: f"{name} [{units[name]}]" if name in units else name for name in columns}
     found = [
         {
@@ -123,7 +123,7 @@ def _whole(value: float | None) -> float | None:
 
 
 def frame(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """The rows as a pandas frame; a column with values of several kinds has texts.
+    """The rows as a pandas frame; a column with values of several types is converted to texts.
 
     Raises:
         MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
