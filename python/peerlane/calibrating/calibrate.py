@@ -1,4 +1,4 @@
-"""Fits keys of a scenario to measured numbers, by runs of it."""
+"""Fits keys of a scenario to measured numbers, by runs of the scenario."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def calibrate(  # noqa: PLR0913 - each is an option
     executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Calibration:
-    """Fits keys of a scenario to measured points, and says which keys they do not determine.
+    """Fits keys of a scenario to measured points, and finds keys that the points do not determine.
 
     Args:
         text: The scenario, as TOML.
         measured: A file of measured numbers, or its content.
-        free: The keys to fit: "devices.d.idle_cycles", "devices.d.datapath,hosts.h.latency", or
-            with the values to try, "hosts.h.latency=50 ns..400 ns".
+        free: The keys to fit: "devices.d.idle_cycles", or "devices.d.datapath,hosts.h.latency", or
+            a key with the values to try: "hosts.h.latency=50 ns..400 ns".
         source: The name of the scenario in messages.
         settings: New values of keys, by their paths, which are not fitted.
         seed: The seed of all runs; the scenario's own, if absent.
-        hold_back: The numbers of points, from 1 on, that only judge the fit, and are not used for
-            it.
+        hold_back: The positions, from 1 on, of points that are not used for the fit, but are
+            compared with it.
         executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: A function that is called with the share that is done.
 
@@ -76,7 +76,7 @@ def calibrate(  # noqa: PLR0913 - each is an option
         from peerlane.calibrating.certainty import certainty  # noqa: PLC0415 - as `Search`
         from peerlane.calibrating.fit import Search  # noqa: PLC0415 - loads SciPy, which is optional
     scenario = parsed(text, source)
-    scenario.remove("expect")  # of the run as it is
+    scenario.remove("expect")  # expectations are for the values before the fit
     before = variant(scenario, settings or {}, seed=seed).result()
     scenario.update(dict(settings or {}))
     points = _points(measured, paths_of(before.to_json()), set(hold_back))
@@ -138,7 +138,7 @@ def calibrate(  # noqa: PLR0913 - each is an option
 def _points(
     measured: str | PathLike[str] | Sequence[Point | Row], paths: Sequence[str], hold_back: set[int]
 ) -> list[Point]:
-    """The points of all numbers that belong to metrics of the scenario.
+    """The points of all measured numbers that belong to metrics of the scenario.
 
     Raises:
         CalibrationError: There are no points, or a point that is to be held back does not exist.
@@ -148,8 +148,8 @@ def _points(
         if isinstance(measured, str | PathLike)
         else (measured, "the points")
     )
-    # If a row of a tool has several latencies, only the mean is used, because all are of the same
-    # transfers.
+    # If a row of a tool has several latencies, only the mean is used, because all latencies of the
+    # row are of the same transfers.
     found = [
         point
         for row, point in of_rows(rows, paths, source)
@@ -188,7 +188,7 @@ def _judged(number: int, point: Point, simulated: float | None, left_out: float 
 def _chosen(
     search: Search, best: Fit, others: Sequence[Fit], scenario: Scenario
 ) -> dict[str, Fitted]:
-    """The chosen values, each with the misfit of other choices whose fit is nearly as good."""
+    """The keys with named values: for each, the chosen value and values that fit nearly as well."""
     found = {}
     for place, key in enumerate(search.chosen):
         near = {other.choices[place]: _misfit(other) for other in reversed(others)}
@@ -206,7 +206,7 @@ def _numeric(
     known: Certainty,
     scenario: Scenario,
 ) -> dict[str, Fitted]:
-    """The fitted numbers with their intervals; whole numbers with the fits of nearby numbers."""
+    """The fitted numbers with their intervals; for whole numbers, the misfits of neighbours."""
     found = {}
     for place, (key, number) in enumerate(zip(search.numeric, best.numbers, strict=True)):
         half = known.half_widths[place]
@@ -257,7 +257,7 @@ class _Reports:
         self.stage(self._share)
 
     def stage(self, share: float) -> None:
-        """Reports the share of the search that is done."""
+        """Reports how much of the search is done, as a share."""
         self._share = share
         if self._progress is not None:
             self._progress(Progress(share, f"{self._runs:,} runs"))

@@ -1,4 +1,4 @@
-"""The outcome of a calibration."""
+"""Defines the outcome of a calibration: fitted values, their certainty, and refused keys."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Value = str | int | float | bool | None
 
 @dataclass(frozen=True, slots=True)
 class Judged(Document):
-    """A measured point, and the simulated number with the fitted values.
+    """A measured point, and the number that is simulated with the fitted values.
 
-    `left_out_percent` is the error of the point for a fit without the point, estimated from the
-    derivatives at the fit. It is `None` if only this point determines a key, and for points that
-    are held back.
+    `left_out_percent` is the error that the point would have if it were not used for the fit,
+    estimated from the derivatives at the fit. It is `None` if only this point determines a key, and
+    for points that are held back.
     """
 
     number: int
@@ -32,9 +32,9 @@ class Judged(Document):
 
 @dataclass(frozen=True, slots=True)
 class Neighbour(Document):
-    """Another value of a key, and the misfit after a new fit of the other keys.
+    """Another value of a key, and the misfit if all other keys are fitted again.
 
-    `alike` is whether the noise of the points can explain the larger misfit.
+    `alike` is whether the noise of the points alone can explain that the misfit is larger.
     """
 
     value: Value
@@ -44,10 +44,10 @@ class Neighbour(Document):
 
 @dataclass(frozen=True, slots=True)
 class Fitted(Document):
-    """A key: its value before, and the fitted value, which is `None` if the key is refused.
+    """A key with its value in the scenario, and the fitted value; `None` if the key is refused.
 
-    `low` and `high` are the ends of the 95 % confidence interval. A whole number or a choice has
-    `neighbours` instead.
+    `low` and `high` are the ends of the 95 % confidence interval. A whole number, or a key with
+    named values, has `neighbours` instead.
     """
 
     key: str
@@ -57,7 +57,7 @@ class Fitted(Document):
     high: Value = None
     neighbours: tuple[Neighbour, ...] = ()
     at_end: bool = False
-    """Whether the value is at the end of the range that was searched."""
+    """Whether the fitted value is at an end of the range that was searched."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,11 @@ class Calibration(Document):
     """Keys of a scenario that were fitted to measured points.
 
     `misfit_percent` is the root mean square of the relative errors of the points that were used for
-    the fit. `predicted_percent` is the root mean square for the points that were held back, or,
-    without any, for each point with a fit without it. `noise_percent` is the noise of a point, from
-    which intervals are calculated. It follows from the squared errors of the fit, divided by the
-    number of points in excess of the keys; without points in excess, it is assumed.
+    the fit. `predicted_percent` is the root mean square of the errors of points that were held
+    back; if no point was held back, of the errors `left_out_percent`. `noise_percent` is the noise
+    of a point, from which confidence intervals are calculated: the root of the sum of the squared
+    errors, divided by the number of points minus the number of keys. If there are no more points
+    than keys, the noise is assumed.
     """
 
     name: str

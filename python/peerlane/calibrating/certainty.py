@@ -1,4 +1,4 @@
-"""The certainty of fitted values, and the keys that the points do not distinguish."""
+"""Estimates the certainty of fitted values, and finds keys that the points do not distinguish."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ ASSUMED = 0.01
 _LEAST_NOISE = 1e-4
 """The least noise of a point, because simulated numbers are rounded."""
 _MOVES = 0.005
-"""The least relative change of any point over the range of a key with which the key counts as
-effective."""
+"""A key counts as effective if its range changes any point at least by this relative amount."""
 _APART = 0.03
-"""The singular value, with columns of length 1, below which keys are not distinguished."""
+"""If a singular value of the derivatives, with columns of length 1, is smaller than this, the
+points do not distinguish keys."""
 _SAME = 0.01
 """If the costs of fits differ by less than this share of the squared noise, the fits are equal."""
 _TAKES_PART = 0.3
@@ -33,16 +33,16 @@ _DIFFERS = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """The noise of the points, and for each number the half width of its 95 % interval."""
+    """The noise of the points, and the half width of the 95 % interval of each fitted number."""
 
     noise: float
     is_assumed: bool
     half_widths: tuple[float | None, ...]
     refusals: tuple[Refusal, ...]
     left_out: tuple[float | None, ...]
-    """The residual of each point for a fit without the point."""
+    """The residual that each point would have if it were not used for the fit."""
     enough: float
-    """The cost above which a fit is worse than the best fit by more than noise."""
+    """The largest cost of a fit that noise alone can explain."""
 
     def is_alike(self, fit: Fit) -> bool:
         """Whether noise alone can explain that a fit is worse than the best fit."""
@@ -52,13 +52,14 @@ class Certainty:
 def certainty(
     search: Search, best: Fit, others: Sequence[Fit], around: Sequence[tuple[int, Fit]]
 ) -> Certainty:
-    """Judges the certainty of a fit, from the derivatives at the fit.
+    """Estimates the certainty of a fit from the derivatives at the fit.
 
     Args:
         search: The search with the keys.
         best: The best fit.
-        others: The best fits of other choices.
-        around: Fits with one whole number larger or smaller by one, each with the place of its key.
+        others: The best fits with other combinations of named values.
+        around: The fits in which one whole number is changed by one, each with the position of its
+            key.
     """
     slopes = search.slopes(best)
     freedom = len(best.residuals) - len(search.numeric) - len(search.chosen)
@@ -125,7 +126,7 @@ def _apart(paths: Sequence[str]) -> Refusal:
 
 
 def _alike(search: Search, best: Fit, other: Fit) -> Refusal:
-    """The refusal of choices that fit as well as the best choices."""
+    """The refusal of keys with named values, because other values fit as well as the best."""
     chosen = [
         (key.path, one, two)
         for key, one, two in zip(search.chosen, best.choices, other.choices, strict=True)
@@ -153,5 +154,5 @@ def _alike(search: Search, best: Fit, other: Fit) -> Refusal:
 
 
 def _merged(refusals: Sequence[Refusal]) -> tuple[Refusal, ...]:
-    """The refusals, with one refusal for each set of keys."""
+    """The refusals, reduced to one refusal for each set of keys."""
     return tuple({frozenset(one.keys): one for one in reversed(refusals)}.values())[::-1]

@@ -1,8 +1,8 @@
-"""The possible errors of a run's numbers, from defaults without a document moved over their ranges.
+"""Estimates the errors of a run's numbers that are due to defaults that no document states.
 
-The defaults are first moved in groups, to the lower or the upper ends of their ranges. A group that
-moves no number by more than `STILL` has no effect. Any other group is halved, until single defaults
-are left.
+Each of these defaults is set to the lower and to the upper end of its range, at first in groups. If
+a group changes no number by more than `STILL`, its defaults have no effect. Any other group is
+halved, until single defaults are left.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 MEASURED = re.compile(
     r"(?!links|fibres|expectations|iommus).*(\bbytes_per_second|(latency|call|time)_ns(\.mean)?)"
 )
-"""The numbers of a result that get error bars: rates and mean latencies of workloads."""
+"""The paths of the numbers that get error bars: rates and mean latencies of workloads."""
 
 GROUP = 8
-"""The most defaults that are moved together at first."""
+"""The largest number of defaults that are changed together at first."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A default with another value, and the keys of the scenario that set it."""
+    """A default with a changed value, and the keys of the scenario that set this value."""
 
     name: str
     value: str
@@ -50,7 +50,7 @@ class _Move:
 
     @property
     def words(self) -> str:
-        """The new value, in the form of a scenario."""
+        """The changed value, in the form that scenarios have."""
         return str(self.to)
 
 
@@ -63,19 +63,19 @@ def error_bars(  # noqa: PLR0913 - each says one thing of the runs
     executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> ErrorBars:
-    """Runs a scenario with each default that has no document moved over its range.
+    """Runs a scenario with both ends of the range of each default that no document states.
 
     Args:
         text: The scenario, as TOML.
         source: The name of the scenario in messages.
         settings: Keys that are set in all runs.
         seed: The seed of all runs, instead of the scenario's own.
-        executor: Workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: Called after each run with the share that is done.
+        executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
+        progress: A function that is called after each run with the share that is done.
 
     Raises:
         ScenarioError: The scenario cannot be built.
-        RuntimeError: The scenario as it is written does not run to its end.
+        RuntimeError: The unchanged scenario does not run to its end.
     """
     given = dict(settings or {})
     scenario = parsed(text, source)
@@ -105,7 +105,7 @@ def measured(metrics: Mapping[str, Scalar]) -> Iterator[tuple[str, float]]:
 
 
 def _moves(scenario: Scenario) -> Iterator[_Move]:
-    """The moves of all defaults and profiles' settings whose source is no document."""
+    """The changes of all defaults and profiles' settings whose source is no document."""
     paths: dict[str, list[str]] = {}
     inputs = {}
     for use in used(scenario):
@@ -118,9 +118,9 @@ def _moves(scenario: Scenario) -> Iterator[_Move]:
 
 
 def values_of(name: str, value: object) -> list[Any]:
-    """The ends of the range of a default; none for flags, choices and workloads.
+    """The ends of the range of a default; none for flags, named values and workloads.
 
-    Flags and workloads are not moved, because the author of a scenario is expected to set them.
+    Flags and workloads are not changed, because the author of a scenario is expected to set them.
 
     Args:
         name: The name of the default or of a profile's setting, such as "default:hosts.latency".
@@ -135,7 +135,7 @@ def values_of(name: str, value: object) -> list[Any]:
 
 @dataclass
 class _Study:
-    """The runs of a scenario with moved defaults."""
+    """The runs of a scenario with changed defaults."""
 
     study: Study
     settings: Mapping[str, Any]
@@ -145,7 +145,7 @@ class _Study:
     runs: int = 0
 
     def run(self, groups: Sequence[tuple[_Move, ...]]) -> list[SweepPoint]:
-        """Runs the scenario once for each group of moves."""
+        """Runs the scenario once for each group of changes."""
         points = [
             Point(
                 {**self.settings, **{path: move.to for move in group for path in move.paths}},
@@ -165,7 +165,7 @@ class _Study:
     def screen(
         self, moves: Sequence[_Move], numbers: Mapping[str, float]
     ) -> tuple[dict[_Move, Mapping[str, float]], dict[str, str]]:
-        """The moves that change a number, with the changed numbers; and the refused moves."""
+        """The changes that have an effect, with the changed numbers; and the refused changes."""
         left = list(_groups(moves))
         found: dict[_Move, Mapping[str, float]] = {}
         refused: dict[str, str] = {}
@@ -187,7 +187,7 @@ class _Study:
 
 
 def _groups(moves: Sequence[_Move]) -> Iterator[tuple[_Move, ...]]:
-    """Groups of at most `GROUP` moves, in which each default is moved only once."""
+    """Groups of at most `GROUP` changes; a group has at most one change of a default."""
     groups: list[list[_Move]] = []
     for move in moves:
         for group in groups:
@@ -206,7 +206,7 @@ def _is_still(numbers: Mapping[str, float], now: Mapping[str, float]) -> bool:
 
 
 def _bar(path: str, value: float, found: Mapping[_Move, Mapping[str, float]]) -> ErrorBar:
-    """The error bar of a number, from its values with each effective move."""
+    """The error bar of a number, from its values with each change that has an effect."""
     return ErrorBar.of(
         value,
         (

@@ -1,9 +1,9 @@
-"""The search for the values of keys at which a scenario is closest to the measured points.
+"""Searches for the values of keys with which a scenario is closest to the measured points.
 
-A coarse sample finds the starting points for each combination of choices. From these points,
-SciPy's least squares search for the minimum; residuals between two whole numbers are interpolated.
-Then whole numbers are rounded, and tried one higher and one lower, each time with a new fit of the
-other numbers.
+Keys have numbers or named values (choices). For each combination of choices, a coarse sample of the
+numbers gives starting points. From these points, SciPy's least squares search for the minimum;
+residuals between two whole numbers are interpolated. At the end, each whole number is rounded, and
+tried one higher and one lower, each time with a new fit of the other numbers.
 """
 
 from __future__ import annotations
@@ -32,33 +32,34 @@ if TYPE_CHECKING:
 
 _MOST_COMBINATIONS = 256
 _SAMPLE = 64
-"""The points of the coarse sample, for all combinations of choices together; at least `_LEAST` for
-each combination."""
+"""The number of points of the coarse sample, for all combinations of choices together; each
+combination has at least `_LEAST` points."""
 _LEAST = 8
 _BEGINNINGS = 2
-"""The points of the sample from which least squares start, for each combination of choices."""
+"""The number of points from which least squares start, for each combination of choices."""
 _STEP = 0.05
-"""The relative step of derivatives; it is large, because each value of a key shifts the phases of
-packets on links."""
+"""The relative step for derivatives; it is large, because any small change of a key also shifts the
+phases of packets on links."""
 _LEAST_STEP = 0.01
-"""The least step, as a share of a key's range."""
+"""The least step for derivatives, as a share of a key's range."""
 _WIDE = 4.0
-"""The factor by which the steps are larger when a fit is judged."""
+"""The factor by which the steps for derivatives are larger when the certainty of a fit is
+judged."""
 _TOLERANCE = 1e-4
 _MOST_STEPS = 12
 _WORTH = 25.0
 """If the cost of a combination of choices is this many times the least cost, its whole numbers are
 not rounded."""
 _SAMPLED, _RELAXED = 0.2, 0.8
-"""The shares of the work that are done after the sample, and after least squares."""
+"""The progress, from 0 to 1, after the coarse sample, and after least squares."""
 _NO_COST = 1e-6
-"""A cost below which differences are due to rounding."""
+"""A difference of costs below this is due to rounding."""
 _MOST_ROUNDS = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Values of the keys: the choices, the numbers, and the residuals with these values."""
+    """A set of values of the keys, the choices and the numbers, and the residuals with them."""
 
     choices: tuple[Any, ...]
     numbers: Numbers
@@ -71,7 +72,7 @@ class Fit:
 
 
 class Search:
-    """The keys of a model, of which some are chosen and the others are numbers."""
+    """The search for the values of a model's keys, which are choices or numbers."""
 
     def __init__(self, model: Model, keys: Sequence[Key]) -> None:
         self.chosen = [key for key in keys if key.choices]
@@ -116,7 +117,7 @@ class Search:
         return sorted(found, key=_cost)
 
     def neighbours(self, fit: Fit) -> Iterator[tuple[int, Fit]]:
-        """The fits with a whole number one lower or one higher, each with the place of its key."""
+        """Fits with a whole number one lower or one higher, each with the position of its key."""
         for place, key in enumerate(self.numeric):
             for step in (-1, 1) if key.is_whole else ():
                 numbers = fit.numbers.copy()
@@ -125,11 +126,11 @@ class Search:
                     yield place, self._refined(fit.choices, numbers, is_whole=True)
 
     def slopes(self, fit: Fit) -> Numbers:
-        """The derivatives of all residuals by each number; a whole number is changed by one."""
+        """The derivative of each residual by each number; a whole number is changed by one."""
         return self._slopes(fit.choices, fit.numbers, _WIDE)
 
     def reach(self, fit: Fit) -> Numbers:
-        """For each number, the largest change of a residual when only it moves to a range's end."""
+        """For each number, the largest change of a residual if it moves to an end of its range."""
         ends = [
             np.where(np.arange(len(self.numeric)) == place, end, fit.numbers)
             for place, key in enumerate(self.numeric)
@@ -160,7 +161,7 @@ class Search:
         return found
 
     def _whole(self, fit: Fit) -> Fit:
-        """The best fit with whole numbers, which no change of a whole number by one improves."""
+        """A fit with whole numbers that no change of one of these numbers by one improves."""
         ends = [
             sorted({floor(number), ceil(number)}) if key.is_whole else [float(number)]
             for key, number in zip(self.numeric, fit.numbers, strict=True)
@@ -206,7 +207,7 @@ class Search:
         return Fit(choices, numbers(found.x), found.fun)
 
     def _slopes(self, choices: tuple[Any, ...], numbers: Numbers, wide: float = 1.0) -> Numbers:
-        """The derivatives, from one more of a whole number, or a small change of another number."""
+        """The derivatives by all numbers: a whole number is increased by one, others by a step."""
         steps = []
         for place, key in enumerate(self.numeric):
             little = max(_STEP * abs(numbers[place]), _LEAST_STEP * self._span[place])
@@ -228,7 +229,7 @@ class Search:
         ]
 
     def _corners(self, numbers: Numbers) -> Iterator[tuple[list[float], float]]:
-        """The points with whole numbers around a point, each with its weight."""
+        """The neighbouring points that have whole numbers, with their weights for interpolation."""
         ends = [
             [(below := floor(number), below + 1 - number), (below + 1, number - below)]
             if key.is_whole

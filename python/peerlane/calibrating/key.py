@@ -1,4 +1,4 @@
-"""The keys that are fitted, and the possible values of each."""
+"""Reads the keys that are fitted, and finds the possible values of each key."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 _WIDTHS = tuple(f"{width} B" for width in (8, 16, 32, 64, 128))
 """The widths of datapaths between a core and its user, 64 to 1024 bits."""
 _SECTIONS, _OF_TABLE = ("hosts", "switches", "devices", "links", "flows"), 3
-"""Sections whose tables have no keys of other sections, and the number of parts in the path of a
-key there."""
+"""The sections whose tables contain no other tables, and the number of parts in the path of a key
+in these sections."""
 _DIGITS = 6
 _LEAST_COUNT = 256
 _SPREAD = 16
-"""Values from the scenario's value divided by this factor to the value times this factor are
-tried."""
+"""The range of values to try is from the scenario's value divided by this factor to the value times
+this factor."""
 
 
 class CalibrationError(PeerlaneError, ValueError):
@@ -35,7 +35,7 @@ class CalibrationError(PeerlaneError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key that is fitted: one of some `choices`, or a number from `low` to `high` in `unit`."""
+    """A key that is fitted; its value is one of `choices`, or a number from `low` to `high`."""
 
     path: str
     choices: tuple[Any, ...] = ()
@@ -54,12 +54,12 @@ class Key:
 
 
 def free_keys(scenario: Scenario, free: str | Iterable[str], longest_ns: float) -> list[Key]:
-    """The keys that `--free` names, each alone or as KEY=SPEC.
+    """Reads the keys of `--free`, each written as KEY or as KEY=SPEC.
 
     Args:
         scenario: The scenario that has the keys.
         free: "devices.d.datapath,hosts.h.latency", or "devices.d.datapath=8 B,16 B".
-        longest_ns: The longest latency that was measured: no time is longer.
+        longest_ns: The longest latency that was measured, which is the upper limit for times.
 
     Raises:
         CalibrationError: A key has no default range, is given twice, or is not a key.
@@ -124,7 +124,7 @@ def _row(path: str) -> Mapping[str, Any]:
     rows = [row for row in catalogue()["parameters"] if row["key"] == name]
     fitting = [row for row in rows if parts[0] in row["sections"]]
     if not fitting and (parts[0] not in _SECTIONS or len(parts) > _OF_TABLE):
-        fitting = rows  # of a profile, of a link by its node, of a part of a network
+        fitting = rows  # a key of a profile, of a node's link, or of a part of a network
     if not fitting:
         others = " or ".join(dict.fromkeys(one for row in rows for one in row["sections"]))
         right = f"it is a key of {others}" if rows else "peerlane list parameters has all keys"

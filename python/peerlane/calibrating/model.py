@@ -1,4 +1,4 @@
-"""The measured points as a function of the fitted keys, each simulated by a run."""
+"""Simulates the measured points as a function of the fitted keys."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from peerlane.varying.work import Study, SweepPoint
 
 FAILED = 3.0
-"""The residual of a point whose run fails, as if the simulated number were 20 times the measured
-one."""
+"""The residual of a point whose run fails; a number that is 20 times too large has this
+residual."""
 
 
 class Model:
-    """Runs of a scenario, each of which is made once.
+    """Runs a scenario with values of keys, only once for the same values.
 
     Args:
         study: The scenario, and the metrics of all points.
@@ -64,7 +64,10 @@ class Model:
         return [[self._value(one, point) for point in self.points] for one in values]
 
     def residuals(self, values: Sequence[Mapping[str, Any]]) -> list[list[float]]:
-        """The logarithm of simulated over measured for all points: about the relative error."""
+        """The residuals of all points: the logarithm of the simulated number over the measured one.
+
+        A small residual is about the relative error.
+        """
         return [
             [
                 FAILED if value is None else log(value / float(point.value))

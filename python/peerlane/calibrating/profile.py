@@ -21,7 +21,7 @@ _NODE_KEY = 3
 
 
 def profile_toml(calibration: Calibration, scenario: Scenario, command: str) -> str:
-    """The fitted values with their certainty, below comments on the origin of the values.
+    """The TOML with the fitted values and their certainty, below comments on their origin.
 
     Args:
         calibration: The calibration, which must have no refused keys.
@@ -50,7 +50,7 @@ def profile_toml(calibration: Calibration, scenario: Scenario, command: str) -> 
 
 
 def _table(place: tuple[str, ...], values: list[Fitted], scenario: Scenario) -> Iterator[str]:
-    """A table of a profile, or of the scenario if no profile can have these keys."""
+    """The lines of a table of a profile; of the scenario, if no profile can have these keys."""
     path = join_path(place)
     if place[0] in _NODES and len(place) + 1 == _NODE_KEY:
         name = place[0] if place[1] == "*" else place[1]
