@@ -1,1 +1,1 @@
-"""Numbers that were measured on hardware, read from the files of measuring tools."""
+"""Reads numbers that were measured on hardware from the files of measuring tools."""

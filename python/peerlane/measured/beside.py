@@ -1,4 +1,4 @@
-"""Measured numbers compared with the simulated numbers of a run, or of the points of a sweep."""
+"""Compares measured numbers with simulated numbers of a run, or of the points of a sweep."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Pair(Document):
-    """A measured number and the simulated number.
+    """A measured number, and the simulated number with which it is compared.
 
-    `metric` is `None` if a row of a measuring tool has the name of no workload, and `simulated` is
-    `None` if no run of the result has the settings of the point. The error is the error of the
-    simulated number.
+    `metric` is `None` if the name of a row of a measuring tool is the name of no workload.
+    `simulated` is `None` if no run of the result has the settings of the point. The error is the
+    error of the simulated number.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Pair(Document):
 
 @dataclass(frozen=True, slots=True)
 class Beside(Document):
-    """The numbers of a file of measured numbers, in the order of the file."""
+    """All numbers of a file of measured numbers, in its order, with the simulated numbers."""
 
     pairs: tuple[Pair, ...]
 
@@ -84,7 +84,7 @@ def beside(document: Json, rows: Sequence[Point | Row], source: str) -> Beside:
 
 
 def _same(one: Json, other: Json) -> bool:
-    """Whether two settings are equal, possibly in different units."""
+    """Whether two sets of settings are equal; units of a value may differ."""
 
     def amounts(settings: Json) -> dict[str, object]:
         known = {key: amount_of(value) for key, value in settings.items()}

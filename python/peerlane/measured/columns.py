@@ -1,4 +1,4 @@
-"""Tables with a row for each size: the output of nccl-tests and of perftest."""
+"""Reads tables with a row for each size: the output of nccl-tests and of perftest."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def of_perftest(text: str, source: str) -> list[Row]:
 
 
 def _lines(text: str, head: re.Pattern[str]) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each line of numbers below the head, and the number of the line."""
+    """For each line of numbers below the headings, the number of the line and its cells."""
     found = head.search(text)
     first = text.count("\n", 0, found.start()) + 1 if found else 0
     for place, line in enumerate(text.splitlines()[first:], first + 1):

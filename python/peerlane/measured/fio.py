@@ -1,4 +1,4 @@
-"""The JSON of fio (`fio --output-format=json`): for each job and direction, rate and latencies."""
+"""Reads the JSON of fio (`fio --output-format=json`): rate and latencies by job and direction."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _job(job: Mapping[str, Any], common: Mapping[str, Any]) -> Iterator[Row]:
             labels={key: str(options[key]) for key in ("rw", "iodepth") if key in options},
         )
         yield row(RATE, float(part["bw_bytes"]))
-        # fio's lat is the time from submission to completion; clat, which begins in the kernel, is
-        # used without lat.
+        # fio's lat is the time from submission to completion. If there is no lat, clat is used,
+        # which begins in the kernel.
         times: list[Mapping[str, Any]] = [part.get(one, {}) for one in ("lat_ns", "clat_ns")]
         total = next((one for one in times if one.get("mean")), {})
         for name in ("mean", "min", "max"):

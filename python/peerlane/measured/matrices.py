@@ -1,4 +1,4 @@
-"""Matrices of GPUs: the output of nvbandwidth, as text or JSON, and of p2pBandwidthLatencyTest."""
+"""Reads matrices of GPUs from nvbandwidth, as text or JSON, and from p2pBandwidthLatencyTest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 MARK = re.compile(r"^Running \w+\.$|Matrix \((?:GB/s|us)\)", re.MULTILINE)
-"""A line that only texts of these tools have."""
+"""A line that only the output of nvbandwidth and of p2pBandwidthLatencyTest has."""
 _UNIT = re.compile(r"\((GB/s|us|ns)\)")
 _SCALES = {"GB/s": (RATE, 1e9), "us": (f"{LATENCY}.mean", 1e3), "ns": (f"{LATENCY}.mean", 1.0)}
 _HEAD = re.compile(r"\s*(D\\D|GPU|CPU)?((?:\s+\d+)+)\s*")

@@ -1,4 +1,4 @@
-"""Measured points in a form of this project: a table with the columns of a sweep, or TOML."""
+"""Reads measured points in Peerlane's own forms: a table with the columns of a sweep, or TOML."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OTHERS = {"name", "metric", "value", "held_back", "seed", "status", "error"}
 
 @dataclass(frozen=True, slots=True)
 class Entry(Document):
-    """An entry of `[[points]]`, with its value, or with the row of another file that has it."""
+    """An entry of `[[points]]`, with a value, or with the row of a tool's file that has it."""
 
     metric: str
     value: float | str | None = None
@@ -40,7 +40,7 @@ class Entry(Document):
 
 @dataclass(frozen=True, slots=True)
 class File(Document):
-    """A file of measured points."""
+    """The form of a TOML file of measured points."""
 
     points: tuple[Entry, ...]
 
@@ -48,8 +48,8 @@ class File(Document):
 def of_table(path: str) -> list[Point]:
     """The points of a table with the columns of `peerlane sweep --out`.
 
-    Columns with names of keys are settings. Each cell of the other columns is a point; in a table
-    with columns `metric` and `value`, each row is a point.
+    Columns whose names are keys of scenarios are settings. Each cell of another column is a point.
+    In a table with the columns `metric` and `value`, each row is a point.
 
     Raises:
         FileError: The file is no table of this form.
@@ -128,7 +128,7 @@ def _split(column: str) -> tuple[str, str]:
 
 
 def _setting(column: str, value: object) -> tuple[str, Any]:
-    """A key and its value; the value has the unit in the name of the column."""
+    """The key and the value for a cell; the value gets the unit in the name of the column."""
     key, unit = _split(column)
     if unit and not isinstance(value, str):
         return key, f"{value} {unit}"

@@ -1,4 +1,4 @@
-"""Measured points: the settings of a run, a metric of its result, and the measured number."""
+"""Defines a measured point: settings of a run, a metric of its result, and the measured number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from peerlane.measured.row import Row
 
 _UNITS = {"GB/s": "B/s", "ns": "ns"}
-"""The units of results, by the units of figures."""
+"""For each unit of headings, the unit of results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Point:
             its column, such as "up GB/s".
         value: The number, with a unit or in the unit of the metric.
         settings: The keys that are set in the run, by their paths.
-        held_back: Whether the point only judges a fit, and is not used for it.
+        held_back: Whether the point is not used for a fit, but compared with it.
         where: The place of the number in a file, for messages.
     """
 
@@ -49,7 +49,7 @@ class Point:
                 headings.
 
         Raises:
-            FileError: The metric does not exist, or the value is no number above 0 of its kind.
+            FileError: The metric does not exist, or the value is no positive number of its kind.
         """
         is_uplink = self.metric.split(".")[2:3] == ["upstream"]
         path = metrics.get(self.metric, self.metric if is_uplink else None)
@@ -75,9 +75,9 @@ class Point:
 def of_rows(
     rows: Iterable[Point | Row], paths: Sequence[str], source: str
 ) -> list[tuple[Row | None, Point | None]]:
-    """The points of a file, each with the row of a measuring tool from which it was made.
+    """The points of a file; a point that was made from a measuring tool's row is paired with it.
 
-    A row is a point if it has the name of a workload; other rows have no point.
+    A row becomes a point if its name is the name of a workload; other rows have no point.
 
     Args:
         rows: The rows or points of the file.

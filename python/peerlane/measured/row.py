@@ -1,4 +1,4 @@
-"""A number of a measuring tool."""
+"""Defines a row of a measuring tool's output: one rate or latency."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PERCENTILES = {"50": "p50", "90": "p90", "99": "p99", "99.9": "p999"}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A measured rate or latency.
+    """A rate or latency that a measuring tool reports.
 
     Args:
         name: The tool's name for the measurement: a job, or a test with its devices or its size.
@@ -43,7 +43,7 @@ class Row:
 
 
 def number(cell: str) -> float | None:
-    """The number in a cell of a table; `None` if it has none."""
+    """The number in a cell of a table; `None` if the cell has no number."""
     try:
         return float(cell)
     except ValueError:
