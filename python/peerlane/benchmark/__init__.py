@@ -1,1 +1,1 @@
-"""The speed of the simulator itself, and of other simulators on the same task."""
+"""Measures the speed of the simulator, and the speed of other simulators on the same task."""

@@ -1,4 +1,4 @@
-"""The devices of `peerlane bench devices`: built-in, and user-written in Rust and in Python."""
+"""The devices of `peerlane bench devices`: a built-in one, one in Rust and one in Python."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Registers(Device):
         self.registers = bytearray(4096)
 
     def on_read(self, bar: int, offset: int, length: int) -> bytes:
-        """The bytes that were written."""
+        """Returns the bytes that were written to these registers."""
         del bar
         return bytes(self.registers[offset : offset + length])
 

@@ -1,4 +1,4 @@
-"""Jobs under cocotb in the Verilog simulator Icarus."""
+"""Runs cocotb tests in the Verilog simulator Icarus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def missing() -> str | None:
-    """The reason why Icarus cannot run on this machine, or `None`."""
+    """The reason why Icarus cannot run on this machine; `None` if it can."""
     return None if shutil.which("iverilog") else "it needs the Verilog simulator iverilog"
 
 
@@ -25,12 +25,12 @@ def run_job(
     result: str,
     **build: Any,  # noqa: ANN401 - as cocotb's runner takes them
 ) -> dict[str, Any]:
-    """Builds a circuit and runs a cocotb module on it.
+    """Builds RTL modules for Icarus, and runs a cocotb module on them.
 
     Args:
         module: The cocotb module.
-        sources: The files of the circuit, or its text.
-        top: The name of its outermost module.
+        sources: The Verilog files, or the Verilog text.
+        top: The name of the outermost Verilog module.
         environment: Variables that the module reads.
         result: The variable with the path to which the module writes its result as JSON.
         build: Further arguments of the runner's build.

@@ -1,4 +1,4 @@
-"""The simulator's own speed: short runs are noisy, so a benchmark is the median of several."""
+"""Measures the simulator's speed by the median of several runs, because short runs are noisy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _PAYLOAD = 128
 _MESSAGE = 256
-"""Payload bytes: of each write of the fabric, and of each message across a torus."""
+"""The payload of a write of the fabric (`_PAYLOAD`) and of a message across a torus, in bytes."""
 
 _AMOUNT = range(1, (1 << 30) + 1)
 _ENDPOINTS = range(1, 4096 + 1)
@@ -38,7 +38,7 @@ def median_fabric(endpoints: int, tlps: int, repeat: int) -> dict[str, Any]:
 
 
 def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
-    """The median run of a torus of `side` times `side` routers, in the form of `median_fabric`."""
+    """The median run of a torus of `side` times `side` routers, with the time of each run."""
     if side not in _SIDES or hops not in _AMOUNT:
         raise ValueError("a torus may have 2 to 128 routers on a side, and a run 1 to 2^30 hops")
 
@@ -58,7 +58,7 @@ def median_network(side: int, hops: int, repeat: int) -> dict[str, Any]:
 
 
 def median_messages(hosts: int, size: int, repeat: int) -> dict[str, Any]:
-    """The median run in which each of `hosts` hosts sends a PUT of `size` bytes to all others."""
+    """The median run in which each of `hosts` hosts sends a PUT of `size` bytes to each other."""
     if hosts not in _HOSTS or size not in _SIZES:
         raise ValueError("the bench takes 2 to 16 hosts and messages of 1 byte to 64 MiB")
 

@@ -1,1 +1,1 @@
-"""The speed of circuits in a simulated fabric, and of a circuit in a Verilog simulator."""
+"""Measures the speed of RTL modules, in simulated fabrics and in a Verilog simulator."""

@@ -1,4 +1,4 @@
-"""The engine in the Verilog simulator Icarus, driven by cocotb."""
+"""Runs the RTL module of the DMA engine in the Verilog simulator Icarus, driven by cocotb."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TOP = "dma_engine"
 
 
 def missing() -> str | None:
-    """The reason why the engine cannot run on this machine, or `None`."""
+    """The reason why Icarus cannot run on this machine; `None` if it can."""
     if not (GATEWARE / "rtl" / _TOP).is_dir():
         return "the circuits are in the source tree, and not in the package"
     if find_spec("cocotb_tools") is None:
@@ -23,7 +23,7 @@ def missing() -> str | None:
 
 
 def run_engine(cycles: int) -> dict[str, Any]:
-    """Runs the engine for a number of cycles, in which it writes to a peer."""
+    """Runs the DMA engine for a number of cycles, while it writes to another device."""
     rtl = GATEWARE / "rtl"
     modules = (path for room in ("common", _TOP) for path in sorted((rtl / room).glob("*.sv")))
     sources = [rtl / "peerlane_pkg.sv", *modules]

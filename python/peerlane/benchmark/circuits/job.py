@@ -1,4 +1,4 @@
-"""The engine alone under cocotb: it writes to a peer, and every byte that it sends is read."""
+"""A cocotb test of the DMA engine: it writes to another device, and each sent byte is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if CYCLES in os.environ:
     _PEER = 0x80
 
     def _write(offset: int, value: int, size: int) -> bytes:
-        """A memory write to a register in BAR 2."""
+        """The TLP of a memory write to a register in BAR 2."""
         enables = 0x0F if size == 4 else 0xFF  # noqa: PLR2004 - a dword
         header = [0x40, 0, 0, size // 4, 0, 0, 0, enables, *offset.to_bytes(4, "big")]
         return bytes(header) + value.to_bytes(size, "little")
@@ -44,7 +44,7 @@ if CYCLES in os.environ:
 
     @cocotb.test()  # type: ignore[untyped-decorator,unused-ignore]
     async def a_peer_write_without_end(top: Any) -> None:  # noqa: ANN401 - a handle of cocotb
-        """Counts the packets that leave in a number of cycles, and reads all their bytes."""
+        """Counts the packets that leave the engine in a number of cycles, and checks their size."""
         cycles = int(os.environ[CYCLES])
         inputs = ("rx_valid", "rx_label", "rx_data", "rx_first", "rx_last", "rx_bytes")
         for name in (*inputs, "max_read_request", "function_id", "max_payload"):

@@ -1,4 +1,4 @@
-"""Engines that write to each other in a ring below a switch, all of them circuits."""
+"""Simulates DMA engines, as RTL modules below a switch, that write to each other in a ring."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ENGINES = 8
 
 
 def ring(tlps: int) -> Fabric:
-    """Eight engines, each at Gen2 x4, and a flow from each engine to the next: `tlps` in total."""
+    """Eight engines, each at Gen2 x4, and a flow from each to the next: `tlps` packets in total."""
     fabric = Fabric("ring").host("h0", memory="64 MiB").switch("s0", "h0", profile="plx")
     names = [f"c{number}" for number in range(_ENGINES)]
     for name in names:
@@ -30,11 +30,11 @@ def ring(tlps: int) -> Fabric:
 
 
 def run_ring(tlps: int) -> dict[str, Any]:
-    """Runs the ring once; rates are per second of processor time.
+    """Simulates the ring of engines once; rates are per second of processor time.
 
     Raises:
-        ScenarioError: This build has no circuits.
-        RuntimeError: Bytes differ, or a circuit has stopped.
+        ScenarioError: This build of Peerlane has no translated RTL modules.
+        RuntimeError: Bytes differ, or an RTL module has stopped.
     """
     simulation = ring(tlps).simulation()
     begin = time.process_time()

@@ -1,1 +1,1 @@
-"""Other simulators that run the job of `peerlane bench fabric`, if they are installed."""
+"""Other simulators that run the task of `peerlane bench fabric`, if they are installed."""

@@ -1,4 +1,4 @@
-"""The result of a peer's job, in one form for all peers."""
+"""The result of another simulator's benchmark run, in one form for all simulators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAYLOAD = 128
 
 
 def measured(package: str, tlps: int, seconds: float) -> dict[str, Any]:
-    """The rate of a job that moved `tlps` packets in `seconds` of wall time, and its memory."""
+    """The packet rate and the memory of a run that moved `tlps` packets in `seconds` of time."""
     return {
         "version": version(package),
         "tlp_per_second": tlps / seconds,

@@ -1,4 +1,4 @@
-"""Jobs that are separate Python programs, so that the memory of a job is measured alone."""
+"""Runs each benchmark task as a Python program, so that its memory is measured alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def run_program(module: str, tlps: int) -> dict[str, Any]:
-    """The result of a job that is the program `module`. `RuntimeError` if the program fails."""
+    """Runs the program `module`; returns its result, or raises `RuntimeError` if it fails."""
     ran = subprocess.run(
         [sys.executable, "-m", module, str(tlps)], capture_output=True, text=True, check=False
     )

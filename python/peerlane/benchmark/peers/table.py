@@ -1,4 +1,4 @@
-"""The peers, by the names that `--peer` takes."""
+"""The other simulators that `peerlane bench fabric --peer` can run, by their names."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Peer:
-    """Another simulator that can do the job of `peerlane bench fabric`."""
+    """Another simulator that can run the task of `peerlane bench fabric`."""
 
     name: str
     missing: Callable[[], str | None]
     """The reason why the simulator cannot run on this machine, or `None`."""
     run: Callable[[int], dict[str, Any]]
-    """Moves this number of packets; the result has the keys of `measured`."""
+    """Moves this number of packets; returns a dictionary with the keys of `measured.measured`."""
 
 
 def _program(name: str, package: str, module: str) -> Peer:
-    """A peer that is a Python package, with a job of this project in the folder of its name."""
+    """A simulator that is a Python package; the folder of its name has the task for it."""
     return Peer(
         name,
         lambda: None if find_spec(module) else f"it is not installed (pip install {package})",
@@ -43,4 +43,4 @@ ABSENT = {
     "sst": "SST is built from its source code, not installed as a package, and Peerlane has no"
     " program for it",
 }
-"""Simulators that are often used for comparison, and the reason why each is not a peer."""
+"""Simulators that are often used for comparison, and the reason why `--peer` cannot run each."""

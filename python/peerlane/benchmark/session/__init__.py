@@ -1,1 +1,1 @@
-"""The real time of programs in sessions, compared with a bare socket and with `peerlane run`."""
+"""Measures the real time of programs in sessions against a bare socket and `peerlane run`."""

@@ -1,4 +1,4 @@
-"""Accesses in a session compared with a bare socket, and transfers with `peerlane run`."""
+"""Compares register accesses in a session with a bare socket, and transfers with `peerlane run`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from peerlane.benchmark.session.program import INTERRUPTED
 from peerlane.opae.session import run_program
 
 ACCESSES = ("read", "write", "load", "store")
-"""Accesses to a register: by calls of the library, and through the pointer of `fpgaMapMMIO`."""
+"""Kinds of accesses to a register: by calls of the library (`read`, `write`), and through the
+pointer of `fpgaMapMMIO` (`load`, `store`)."""
 
 _MODULE = "peerlane.benchmark.session.program"
 
 
 def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
-    """The medians of `repeat` runs of a program, and the two flows that each run is compared with.
+    """The medians of `repeat` runs of a program, and of two flows that move as many bytes.
 
     Accesses are measured with all processes on one core, and with the program and the server on two
     cores; the two processes of the bare socket are placed in the same way. The first transfer to
-    the card allocates the card's memory, page by page; a flow does not store the data that it
-    reads. The second transfer in each direction allocates no memory.
+    the card allocates the card's memory, page by page. The second transfer in each direction
+    allocates no memory, and a flow does not store the data that it reads.
 
     Args:
         size: Bytes that are moved to the card and back.
@@ -38,7 +39,7 @@ def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
     Raises:
         RuntimeError: The program failed, or bytes differ.
     """
-    _flow("read", 4096)  # the first simulation of a process imports what results need
+    _flow("read", 4096)  # the first simulation of a process imports the modules for results
     runs = [_run(size, accesses) for _ in range(repeat)]
     placements = {}
     for placement in runs[0]["accesses"]:
@@ -67,7 +68,7 @@ def bench_session(size: int, accesses: int, repeat: int) -> dict[str, Any]:
 
 
 def _transfer(way: str, again: str, size: int, runs: list[dict[str, Any]]) -> dict[str, float]:
-    """The rates of a transfer and of its flow, and their ratios in real time and processor time."""
+    """The rates of a transfer and of a flow with as many bytes, and the ratios of their times."""
     took = [run["transfers"][f"{way}{again}_ns"] * 1e-9 for run in runs]
     worked = [run["transfers"][f"{way}{again}_server_ns"] * 1e-9 for run in runs]
     flows = [run[way] for run in runs]
@@ -82,12 +83,12 @@ def _transfer(way: str, again: str, size: int, runs: list[dict[str, Any]]) -> di
 
 
 def _spread(values: list[float], name: str) -> dict[str, float]:
-    """The median of values, and their range."""
+    """The median, the minimum and the maximum of values."""
     return {name: median(values), f"least_{name}": min(values), f"most_{name}": max(values)}
 
 
 def _run(size: int, accesses: int) -> dict[str, Any]:
-    """Runs the program once, and two flows that move as many bytes; returns the times of both."""
+    """Runs the program once, and two flows that move as many bytes; returns all times."""
     flows = {"to_card": _flow("read", size), "from_card": _flow("write", size)}
     pac = resources.files("peerlane.systems").joinpath("pac", "scenario.toml").read_text()
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""The cores on which the processes of a measurement run, and the time of the session's server.
+"""Puts the processes of a measurement on cores, and reads the time of the session's server.
 
-The cost of a packet between two processes depends on whether they share a core, so all pairs that
-are compared are placed in the same way.
+The cost of a packet between two processes depends on whether the processes share a core. So all
+pairs of processes that are compared are placed on cores in the same way.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 ONE, TWO = "1 core", "2 cores"
-"""Placements: both processes on one core, or each on its own."""
+"""The names of placements: both processes on one core, or each process on a core of its own."""
 
 _ATTEMPTS = 100_000
-"""Most attempts to connect to the other end of the bare socket, after its start."""
+"""The most attempts to connect to the process at the other end of the bare socket."""
 
 _ECHO = """
 import signal
@@ -33,8 +33,8 @@ signal.signal(signal.SIGINT, signal.SIG_IGN)
 print(flush=True)
 _core.send_back(sys.argv[1])
 """
-"""The program of the process at the other end of the bare socket, with the path as its argument.
-After Ctrl-C, the program of the benchmark ends the process."""
+"""The program at the other end of the bare socket, with the path of the socket as its argument. It
+ignores Ctrl-C: the benchmark ends it."""
 
 
 class Echo:
@@ -47,12 +47,12 @@ class Echo:
         self.process = self._process.pid
 
     def __enter__(self) -> Self:
-        """Waits until the process answers.
+        """Waits until the process accepts connections.
 
         Raises:
             RuntimeError: The process does not start.
         """
-        # A sleep of a program in a session is simulated, but a read of a pipe waits in real time.
+        # In a session a sleep would take simulated time, but a read of a pipe waits in real time.
         if self._process.stdout and self._process.stdout.readline():
             for _ in range(_ATTEMPTS):
                 with suppress(OSError):
@@ -73,18 +73,18 @@ class Echo:
 
 
 class Cores:
-    """The cores on which this program, the server of its session and an echo run."""
+    """The cores on which this program, the server of its session and an `Echo` process run."""
 
     def __init__(self, echo: int) -> None:
         self._all = sorted(os.sched_getaffinity(0))
         self._echo = echo
 
     def placements(self) -> tuple[str, ...]:
-        """The placements that the machine allows."""
+        """The placements for which the machine has enough cores."""
         return (ONE, TWO) if len(self._all) > 1 else (ONE,)
 
     def place(self, placement: str) -> None:
-        """Puts this program on a core, and the other processes on the same core or another one."""
+        """Puts this program on a core, and the server and the echo on the same or another core."""
         other = self._all[-1 if placement == TWO else 0]
         self._put([self._all[0]], [other])
 

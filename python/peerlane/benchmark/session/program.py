@@ -1,7 +1,8 @@
-"""The program of the benchmark: it runs in a session with the DMA accelerator.
+"""The program of the session benchmark, which runs in a session with the DMA accelerator.
 
-Usage: `python -m peerlane.benchmark.session.program FILE BYTES ACCESSES`; the program writes its
-times to the file, in real nanoseconds. A session with virtual time replaces the usual clocks.
+Usage: `python -m peerlane.benchmark.session.program FILE BYTES ACCESSES`. The program writes its
+times to the file, in nanoseconds of real time. It does not use the usual clocks, because a session
+with virtual time replaces them.
 """
 
 from __future__ import annotations
@@ -26,20 +27,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROUNDS = 20
-"""The rounds in which the measurements take turns, so that all have the same load of the
-machine."""
+"""The number of rounds. Each round has every measurement, so that the load of the machine affects
+all measurements equally."""
 
 CHUNK = 1 << 20
-"""Bytes of a descriptor."""
+"""The most bytes that one descriptor moves."""
 
 SCRATCH = 0x200
-"""A register of the accelerator that stores what is written: the page of the window."""
+"""The offset of the register that is accessed, which selects the page of a window and stores any
+value."""
 
 INTERRUPTED = 128 + signal.SIGINT
-"""The exit status of the program after Ctrl-C, as shells have it."""
+"""The exit status of the program after Ctrl-C: 128 plus the number of the signal, as in shells."""
 
 ACCELERATOR = 1
-"""The type of object that the program opens: FPGA_ACCELERATOR."""
+"""The value of FPGA_ACCELERATOR, the type of the object that the program opens."""
 
 
 class Card:
@@ -101,9 +103,10 @@ class Card:
 def accesses(card: Card, count: int) -> dict[str, dict[str, dict[str, float]]]:
     """Real times of accesses to a register, and of packets over a bare socket, by placement.
 
-    Compiled code makes accesses and packets, as in a program in C. The program and the session's
-    server are on the same cores as the two processes at the ends of the socket. The measurements
-    take turns; each ratio is the median of the ratios of all turns.
+    Compiled code makes the accesses and the packets, as in a program in C. The program and the
+    session's server are on the same cores as the two processes at the ends of the socket. Each
+    round measures packets and all kinds of accesses; a ratio is the median of the ratios of all
+    rounds.
     """
     at = card.base + SCRATCH
     access, handle = _core.bench_access, card.handle.value or 0
@@ -128,12 +131,12 @@ def accesses(card: Card, count: int) -> dict[str, dict[str, dict[str, float]]]:
 def _turns(
     echo: Echo, kinds: dict[str, Callable[[int], list[int]]], batch: int
 ) -> dict[str, dict[str, float]]:
-    """The median times of a packet and of each kind of access, and their median ratios."""
+    """The median time of a packet and of each kind of access, and the ratio to a packet."""
     times: dict[str, list[float]] = {name: [] for name in ("socket", *kinds)}
     for _ in range(ROUNDS):
         times["socket"].append(median(_core.bench_socket(str(echo.path), batch)))
         for name, access in kinds.items():
-            # The first access is not measured, and neither is the first packet of the socket.
+            # The first access and the first packet of the socket are not measured.
             times[name].append(median(access(1 + batch)[1:]))
     return {
         name: {
@@ -145,10 +148,11 @@ def _turns(
 
 
 def transfers(card: Card, size: int) -> dict[str, int]:
-    """The real times of transfers of `size` bytes to the card and back, without fill and verify.
+    """The real times of transfers of `size` bytes to the card and back, without checks of the data.
 
-    Before the second transfers the card's memory is allocated, and the simulation has mapped the
-    buffer. The result also has the processor time of the server for each transfer.
+    At the second transfer in each direction, the card's memory is already allocated, and the
+    simulation has already mapped the buffer. The result also has the processor time of the server
+    for each transfer.
     """
     buffer, address = card.pin(size)
     word, end = card.pin(4096)
@@ -194,7 +198,7 @@ def _descriptor(card: Card, source: int, target: int, size: int, burst: int) -> 
 
 
 def _word(address: int) -> memoryview:
-    """A word of 8 bytes. An assignment is one store; with a `c_uint64` it would also load."""
+    """A word of 8 bytes, to which an assignment is one store; a `c_uint64` would also load it."""
     return memoryview((ctypes.c_uint64 * 1).from_address(address)).cast("B").cast("Q")
 
 

@@ -1,1 +1,1 @@
-"""A fixed set of fabrics, by which two versions of the simulator are compared."""
+"""Compares the speed of two versions of the simulator on a fixed set of fabrics ("shapes")."""

@@ -1,4 +1,4 @@
-"""A measurement of shapes that was stored, and its changes to a new measurement."""
+"""Reads a stored measurement of shapes, and compares it with a new measurement."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _NOISE = {"instructions": 0.002, "L1 misses": 0.01, "L2 misses": 0.02, "peak memory": 0.02}
-"""Changes up to these shares are noise, of counters and of the pages in which memory is
-allocated."""
+"""The relative change of each quantity up to which a change is noise of the measurement."""
 _FEWEST_RUNS = 3
-"""The least number of runs whose times show a range. Our choice."""
+"""The least number of runs from which the range of times can be seen. Our choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine of a measurement."""
+    """The properties of the machine on which shapes were measured."""
 
     processor: str
     cores: int | None
@@ -37,7 +36,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """A measurement of shapes. Earlier versions did not store the profile of the build."""
+    """A measurement of shapes. Files of earlier versions have no profile of the build."""
 
     machine: Machine
     divisor: Annotated[int, Gt(0)]
@@ -52,9 +51,9 @@ class BaselineError(PeerlaneError, ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A quantity of a shape in both measurements, in nanoseconds, numbers or bytes.
+    """A quantity of a shape in the earlier and the new measurement: nanoseconds, counts or bytes.
 
-    `is_noise` is true if runs of one version can differ as much.
+    `is_noise` is true if two measurements of one version can differ as much.
     """
 
     shape: str
@@ -81,15 +80,15 @@ class Change:
 
 
 def read_baseline(path: str, divisor: int) -> tuple[str | None, dict[str, Measured]]:
-    """Reads a stored measurement of this machine, with the same part of the work.
+    """Reads a stored measurement, which must be of this machine and of the same part of the work.
 
     Returns:
-        The Cargo profile in which the package was built, `None` where an earlier version did not
-        store it, and the shapes.
+        The Cargo profile of the package that was measured, or `None` in a file of an earlier
+        version; and the measurements by the names of the shapes.
 
     Raises:
-        BaselineError: The file is no baseline, or is of another machine, another build or other
-            work.
+        BaselineError: The file is no measurement of shapes, or was measured on another machine,
+            with another Cargo profile, or with another part of the work.
         OSError: The file cannot be read.
     """
     text = text_of(path)
@@ -119,7 +118,7 @@ def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change
     """The quantities of all shapes that both measurements have.
 
     Raises:
-        BaselineError: A shape had other work in the earlier measurement.
+        BaselineError: A shape had another amount of work in the earlier measurement.
     """
     now = list(now)
     for one in now:
@@ -136,8 +135,8 @@ def changes(before: dict[str, Measured], now: Iterable[Measured]) -> list[Change
 def _of_shape(before: Measured, now: Measured) -> Iterator[Change]:
     """The quantities of a shape that both measurements have."""
     first, second = before.every_wall_seconds, now.every_wall_seconds
-    # Times differ if the slowest run of one measurement is faster than the fastest run of the
-    # other. One or two runs show no range.
+    # A difference of times is no noise if the slowest run of one measurement is faster than the
+    # fastest run of the other one. The range of one or two runs is not known.
     overlap = min(first) <= max(second) and min(second) <= max(first)
     is_noise = overlap or min(len(first), len(second)) < _FEWEST_RUNS
     yield Change(now.shape, "time", before.ns_per_unit, now.ns_per_unit, is_noise)
@@ -152,7 +151,7 @@ def _of_shape(before: Measured, now: Measured) -> Iterator[Change]:
 
 
 def _counted(before: Measured, now: Measured) -> list[tuple[str, float | None, float | None]]:
-    """Counts for each unit of work, which were counted in the same way in both measurements."""
+    """Instructions and cache misses for each unit of work, if both measurements have them."""
     if before.valgrind and now.valgrind:
         return [
             (quantity, getattr(before.valgrind, key), getattr(now.valgrind, key))

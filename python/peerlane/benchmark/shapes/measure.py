@@ -1,4 +1,4 @@
-"""Measurements of shapes: their time, events, instructions and memory."""
+"""Measures shapes: their time, events, instructions and memory."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ UNITS = dict(_core.bench_shapes())
 """The unit of work of each shape."""
 
 QUICK = 16
-"""The divisor of the work of quick measurements, and of the smaller run under valgrind."""
+"""The divisor of the work in quick measurements, and in the smaller run under valgrind."""
 
 CACHES = ("--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64")
 """The caches that valgrind simulates, the same on every machine: the caches of a server's core."""
 
 _PROGRAM = "peerlane.benchmark.shapes.program"
 _COUNTED = {"instructions": "I +refs", "l1_misses": "D1 +misses", "l2_misses": "LLd +misses"}
-"""The quantities in cachegrind's log, with the words before their numbers."""
+"""The quantities that are read from cachegrind's log, each with the words before its number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Counts of valgrind for each unit of work."""
+    """The instructions and cache misses that valgrind counts for each unit of work."""
 
     instructions: Annotated[float, Ge(0)]
     l1_misses: Annotated[float, Ge(0)]
@@ -122,12 +122,12 @@ def measure(shape: str, repeat: int, *, divisor: int = 1, valgrind: bool = False
 
 
 def missing_valgrind() -> str | None:
-    """The reason why valgrind cannot count on this machine, or `None`."""
+    """The reason why valgrind cannot run on this machine; `None` if it can."""
     return None if shutil.which("valgrind") else "valgrind is not installed (its package has it)"
 
 
 def machine() -> dict[str, Any]:
-    """The properties of this machine that change times."""
+    """The properties of this machine on which measured times depend."""
     return {"processor": _processor(), "cores": os.cpu_count(), "system": platform.system()}
 
 
@@ -162,11 +162,10 @@ def _under_valgrind(shape: str, divisor: int) -> tuple[int, dict[str, int]]:
 
 
 def _run(before: Sequence[str], shape: str, divisor: int, runs: int) -> str:
-    """The output of the program of a shape, with `before` in front of its command."""
+    """Runs the program of a shape, with `before` in front of its command; returns its output."""
     command = [*before, sys.executable, "-m", _PROGRAM, shape, str(divisor), str(runs)]
     environment = os.environ | {"PYTHONHASHSEED": "0"}
-    # The program ends when this pipe is closed, also if an interrupt arrives while the program
-    # starts.
+    # The program ends when this pipe is closed, even if an interrupt arrives while it starts.
     listening, held = os.pipe()
     try:
         ran = subprocess.run(

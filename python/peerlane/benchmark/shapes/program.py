@@ -1,8 +1,8 @@
 """Runs one shape in a program of its own, so that the program's memory is the memory of the shape.
 
 `python -m peerlane.benchmark.shapes.program NAME DIVISOR RUNS` writes a list with an entry for each
-run. If its standard input is closed, the program ends without a list: the process that started it
-holds the input open.
+run. The process that started this program holds its standard input open; if the input is closed,
+the program ends without a list.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The fabric benchmark on cocotbext-pcie, in a Verilog simulator without other work."""
+"""Runs the fabric benchmark on cocotbext-pcie, with an empty Verilog module in Icarus."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from peerlane.benchmark.peers.cocotbext import job
 
 
 def missing() -> str | None:
-    """The reason why the benchmark cannot run on this machine, or `None`."""
+    """The reason why the benchmark cannot run on this machine; `None` if it can."""
     if find_spec("cocotb_tools") is None or find_spec("cocotbext") is None:
         return "it is not installed (pip install 'peerlane[cocotbext]')"
     return icarus.missing()
 
 
 def bench_fabric(tlps: int) -> dict[str, Any]:
-    """Runs the job; rates are of wall time, after enumeration."""
+    """Runs the fabric benchmark; rates are per second of real time after enumeration."""
     return icarus.run_job(
         job.__name__,
         "module top; endmodule\n",

@@ -1,4 +1,4 @@
-"""The job for cocotbext-pcie: an endpoint writes through a switch into memory, Gen3 x16."""
+"""The benchmark task on cocotbext-pcie: an endpoint writes through a switch into memory."""
 
 from __future__ import annotations
 

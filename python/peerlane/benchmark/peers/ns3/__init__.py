@@ -1,1 +1,1 @@
-"""The job on ns-3, a simulator of networks."""
+"""The fabric benchmark on ns-3, a simulator of networks."""

@@ -1,8 +1,8 @@
-"""The job as an ns-3 program: three nodes in a row, datagrams instead of posted writes.
+"""The benchmark task on ns-3: datagrams instead of posted writes, over three nodes in a row.
 
-The middle node forwards. The wires have the rate of Gen3 x16, and the sender does not exceed it.
-ns-3 has no credits and no Acks, and its payload is zeros, so that its work for a packet is less
-than that of Peerlane. As a program, this module writes its result as JSON.
+The middle node forwards the datagrams. The wires have the rate of Gen3 x16, and the sender does not
+exceed this rate. ns-3 has no credits and no Acks, and its payload is zeros, so that ns-3 does less
+work for a packet than Peerlane. As a program, this module writes its result as JSON.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from peerlane.benchmark.peers.measured import PAYLOAD, measured
 RATE = "126Gbps"
 """The rate of Gen3 x16: 8 GT/s on each lane, 128b/130b."""
 OVERHEAD = 30
-"""Bytes of a datagram beside its payload: UDP, IPv4, PPP."""
+"""The bytes of a datagram in addition to its payload: UDP, IPv4 and PPP headers."""
 PORT = 9
 
 

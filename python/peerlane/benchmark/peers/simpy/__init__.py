@@ -1,1 +1,1 @@
-"""The job on SimPy: a program of this project, with the same links as processes and stores."""
+"""The fabric benchmark on SimPy: links are SimPy processes and stores, written for Peerlane."""

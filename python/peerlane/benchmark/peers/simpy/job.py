@@ -1,7 +1,7 @@
-"""The job as a SimPy program: endpoint - switch - memory, Gen3 x16, with credits and Acks.
+"""The benchmark task on SimPy: endpoint - switch - memory, Gen3 x16, with credits and Acks.
 
-Unlike Peerlane, the job has no checksums, replay, registers, routing by address, ordering between
-classes or ordered sets. As a program, this module writes its result as JSON.
+Unlike Peerlane, this program has no checksums, replay, registers, routing by address, ordering
+between classes or ordered sets. As a program, this module writes its result as JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 OVERHEAD = 4 + 16 + 4
-"""Bytes of a packet beside its payload: framing with sequence number, header, LCRC."""
+"""The bytes of a packet in addition to its payload: framing with sequence number, header, LCRC."""
 DLLP = 8
 BYTE_NS = 130 / 128 / 16
 """The nanoseconds that a byte occupies a wire of Gen3 x16: 8 GT/s on each lane, 128b/130b."""
@@ -34,7 +34,7 @@ HEADER_CREDITS = 64
 DATA_CREDITS = 64 * PAYLOAD // 16
 """The credits of each receiver, for 64 packets, in headers and in units of 16 bytes: our choice."""
 ACK_PACKETS = 4
-"""Packets after which an Ack and an UpdateFC are sent."""
+"""The number of packets after which a receiver sends an Ack and an UpdateFC."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Packet:
 
 
 class Link:
-    """One direction of a link with data, and the DLLPs of the opposite direction."""
+    """One direction of a link, with the DLLPs that the receiver sends back."""
 
     def __init__(self, env: simpy.Environment, deliver: Callable[[Packet], None]) -> None:
         self.env = env
@@ -62,7 +62,7 @@ class Link:
         env.process(self.answer())
 
     def transmit(self) -> Generator[simpy.Event, Any, None]:
-        """Sends packets while the receiver has room for them, and keeps them until their Ack."""
+        """Sends packets while credits are available, and keeps each packet until its Ack."""
         while True:
             packet: Packet = yield self.queue.get()
             yield self.headers.get(1)
