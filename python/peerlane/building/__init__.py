@@ -1,1 +1,1 @@
-"""Fabrics built in code."""
+"""Builds fabrics in code, by the class `Fabric`."""

@@ -1,7 +1,7 @@
-"""Fabrics built in code, with the same meaning as in scenario files.
+"""Builds fabrics in code, with the same meaning as in scenario files.
 
-A fabric is a scenario under construction: it is written as TOML, and the simulator's only parser
-reads it. So a name, a unit or a default means the same in code and in files.
+A `Fabric` holds a scenario in TOML, which the parser of scenario files reads. So a name, a unit or
+a default has the same meaning in code and in files.
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ _TABLES = (
     *("profiles", "hosts", "switches", "devices", "io_ports"),
     *("controllers", "cables", "networks", "fibres", "buffers", "incidents"),
 )
-"""The sections whose tables have names or ends, and incidents."""
+"""The sections whose tables have names or join two nodes, and the section of incidents."""
 _CHANGED = (*_NODES, "controllers", "networks")
-"""The sections whose tables `Fabric.set` changes."""
+"""The sections in which `Fabric.set` changes tables."""
 
 
 class Fabric(Workloads):
     """Hosts, switches, devices, networks of routers, the links between them, and the flows to run.
 
-    Every method that adds something returns the fabric, so that calls can be chained; a method that
-    raises leaves the fabric unchanged. `peerlane list parameters` names every parameter that a node
-    takes. Sizes are texts with a unit, or numbers of bytes, and rates texts or numbers of bytes a
-    second; all other quantities are texts with a unit.
+    Every method that adds something returns the fabric, so that calls can be chained. A method that
+    raises an exception leaves the fabric unchanged. `peerlane list parameters` names every
+    parameter of each kind of node. A size is a text with a unit, or a number of bytes. A rate is a
+    text with a unit, or a number of bytes a second. All other quantities are texts with a unit.
 
-    With `each="i = 0..511"` a call adds many nodes or workloads, with numbers for `{i}`:
+    With `each="i = 0..511"` a call adds a node or workload for each number, which replaces `{i}`:
     `fabric.device("ep{i}", "sw{i / 64}", each="i = 0..511")`.
 
     Args:
@@ -80,7 +80,7 @@ class Fabric(Workloads):
 
     @classmethod
     def from_toml(cls, text: str, *, source: str = "<text>") -> Self:
-        """The fabric that a scenario's text describes.
+        """Creates the fabric that a scenario's text describes.
 
         Args:
             text: The scenario, as TOML.
@@ -95,7 +95,7 @@ class Fabric(Workloads):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """The fabric of a scenario file.
+        """Creates the fabric that a scenario file describes.
 
         Raises:
             OSError: The file cannot be read.
@@ -105,18 +105,18 @@ class Fabric(Workloads):
 
     @classmethod
     def from_networkx(cls, graph: Graph[Any], *, name: str | None = None) -> Self:
-        """The fabric of a graph of networkx, such as one of `Tree.to_networkx`.
+        """Creates a fabric from a graph of networkx, for example from `Tree.to_networkx`.
 
         The attribute `kind` of a node is "host", "switch", "device" or "controller". The attribute
-        `kind` of an edge is "link", which joins a node with one below it and is the default;
-        "fibre" between routers, "cable" between controllers, or "port" between a `nic` and its
-        controller. All other attributes are settings of the node, or of the link, fibre or cable;
-        of a graph of `Tree.to_networkx` only the kind, the model and the width and generation of
-        links are used, and enumeration finds the rest.
+        `kind` of an edge is "link" (the default) between a node and a node below it, "fibre"
+        between routers, "cable" between controllers, or "port" between a `nic` and its controller.
+        All other attributes are settings of the node, or of the link, fibre or cable. Of a graph
+        from `Tree.to_networkx` only kinds, models, and widths and generations of links are used;
+        enumeration determines all other attributes.
 
         Args:
-            graph: The graph, whose edges need no direction.
-            name: The name of the fabric; the graph's name, if absent.
+            graph: The graph; directions of its edges have no meaning.
+            name: The name of the fabric; by default the graph's name.
 
         Raises:
             ScenarioError: A node is below no host, links close a circle, or a kind or a key is
@@ -130,11 +130,11 @@ class Fabric(Workloads):
 
     def copy(self) -> Self:
         """Returns an independent copy of the fabric."""
-        # The copy shares the table of models, which no call changes.
+        # The copy shares the mapping of models, which no method changes.
         return deepcopy(self, {id(self._models): self._models})
 
     def links(self, **settings: Unpack[typed_keys.Links]) -> Self:
-        """Sets keys of every link, for all nodes that do not set them themselves."""
+        """Sets keys of all links; a link with a value of its own for a key keeps that value."""
         check_keys("links", settings)
         return self._update("links", {k: v for k, v in settings.items() if v is not None})
 
@@ -149,9 +149,9 @@ class Fabric(Workloads):
         """Adds a host: a root complex and its memory.
 
         Raises:
-            ScenarioError: The fabric has a host of this name, or a setting is neither text, a
-                number nor a boolean, or is no key of any scenario. All methods that add something
-                raise this error.
+            ScenarioError: The fabric already has a host of this name, a setting is not a text, a
+                number or a boolean, or no scenario has a key of this name. All methods that add
+                something raise this error.
             TypeError: The name is not text.
         """
         check_keys("hosts", settings)
@@ -163,7 +163,7 @@ class Fabric(Workloads):
         Args:
             name: The name of the new switch.
             to: The node above.
-            settings: Parameters of the switch, and of the link to the node above: `generation`,
+            settings: Parameters of the switch, and of its link to the node above: `generation`,
                 `lanes`, `port` and all other keys of `[links]`.
         """
         check_keys("switches", settings)
@@ -187,14 +187,15 @@ class Fabric(Workloads):
                 name: The name of the new device.
                 to: The node above.
                 model: The name of a built-in model, or a model that you write: a class derived from
-                    `peerlane.Device`, an object of this class, which is then the device in each
+                    `peerlane.Device`, an object of such a class, which is then the device in each
                     simulation of the fabric, or a `peerlane.Library`.
                 settings: Parameters of the link, as for `switch`, of the device, and of its model.
 
             Raises:
                 ScenarioError: As for `host`.
                 TypeError: `model` is no model, or the name of a file.
-                ValueError: The model is declared wrongly, or the object is already another device.
+                ValueError: The class of the model is wrong, or the object is already another
+                    device.
             """
             if model is None or isinstance(model, str):
                 refuse_file(model)
@@ -218,12 +219,12 @@ class Fabric(Workloads):
     def io_port(
         self, name: str, owners: Sequence[str], **settings: Unpack[typed_keys.IoPort]
     ) -> Self:
-        """Adds a port of a controller for an endpoint, a device below it (`to=name`).
+        """Adds an I/O port of a controller; its endpoint is a device that is added with `to=name`.
 
         Args:
             name: The name of the port.
-            owners: The hosts that own the functions of the endpoint: first the host of its physical
-                function, then the hosts of its virtual functions, in classes.
+            owners: The hosts that own the functions of the endpoint: the host of the physical
+                function, and then the hosts of the virtual functions.
             settings: Parameters of the port: `controller`, `processor`, `loads`, `tags` and others.
         """
         if isinstance(owners, str):
@@ -245,19 +246,20 @@ class Fabric(Workloads):
         routers: Mapping[str, Setting] | None = None,
         **settings: Unpack[typed_keys.Network],
     ) -> Self:
-        """Adds a ring, mesh or torus: at each place a host, a router below it, and the fibres.
+        """Adds a ring, mesh or torus: a host and a router below it for each node, and the fibres.
 
         The routers are called `NAME-X-Y`, by their coordinates, and their hosts `NAME-X-Y-host`.
 
         Args:
             name: The name of the network.
             shape: "ring", "mesh" or "torus".
-            size: Nodes along each of one to three dimensions, such as "8x8" or `(8, 8)`.
+            size: The number of nodes along each of one to three dimensions, such as "8x8" or `(8,
+                8)`.
             hosts: Parameters of every host.
-            routers: Parameters of every router; parameters of links, as for `switch`, are of the
-                link from a router to its host.
-            settings: Parameters of the network, `routing` and `dateline`, and of every fibre,
-                `length`, `fibre_bit_error_rate` and `severed_at`.
+            routers: Parameters of every router, and of the link from each router to its host, as
+                for `switch`.
+            settings: Parameters of the network (`routing`, `dateline`), and of every fibre
+                (`length`, `fibre_bit_error_rate`, `severed_at`).
         """
         check_keys("networks", settings)
         check_keys("hosts", hosts or ())
@@ -281,13 +283,13 @@ class Fabric(Workloads):
         to_port: int | None = None,
         **settings: Unpack[typed_keys.Fibre],
     ) -> Self:
-        """Joins two routers, or sets parameters of one fibre of a network.
+        """Joins two routers by a fibre, or sets parameters of one fibre of a network.
 
         Args:
-            a: A router: a device with model "router", or one of a network.
+            a: A router: a device with the model "router", or a router of a network.
             b: The other router.
-            from_port: The optical port of `a`; the next free port, if absent.
-            to_port: The optical port of `b`; the next free port, if absent.
+            from_port: The optical port of `a`; by default the next free port.
+            to_port: The optical port of `b`; by default the next free port.
             settings: Parameters of the fibre: `length`, `fibre_bit_error_rate`, `severed_at`.
         """
         ports = {"from_port": from_port, "to_port": to_port}
@@ -299,13 +301,13 @@ class Fabric(Workloads):
         The value `None` removes a parameter.
 
         Raises:
-            ScenarioError: The node does not exist, or a setting is of the link above it and it has
-                none.
+            ScenarioError: The node does not exist, or a setting belongs to the link above the node,
+                and the node has no such link.
         """
         check_keys("nodes", settings)
         scenario = self._scenario.copy()
         if not any(name in scenario.members(kind) for kind in _CHANGED):
-            scenario.write_out()  # it may be a member of a repeated table
+            scenario.write_out()  # the node may be a member of a repeated table
         known = {one: kind for kind in _CHANGED for one in scenario.members(kind)}
         if name not in known:
             there = advice(name, list(known)) if known else "there is none yet"
@@ -339,7 +341,7 @@ class Fabric(Workloads):
         return self
 
     def without_nodes(self) -> Self:
-        """Removes all nodes and the links between them; profiles and the keys of all links stay."""
+        """Removes all nodes and the links between them; profiles and keys of all links stay."""
         for kind in (*_NODES, "controllers", "networks", "cables", "fibres", "incidents"):
             self._scenario.remove(kind)
         return self
@@ -349,20 +351,20 @@ class Fabric(Workloads):
         return self._scenario.to_toml()
 
     def simulation(self, *, seed: int | None = None) -> Simulation:
-        """The fabric, enumerated and ready to run.
+        """Creates a simulation of the fabric, which is enumerated and ready to run.
 
         Raises:
-            ScenarioError: The fabric cannot be built. The message names the line of a key that a
-                file has, or the key that a program has set.
+            ScenarioError: The fabric cannot be built. The message names the wrong key, with its
+                line if it is from a file.
         """
         return Simulation(self._simulated(), seed=seed, models=self._models)
 
     def _simulated(self) -> Scenario:
-        """The scenario that a simulation uses."""
+        """The scenario from which a simulation is created."""
         return self._scenario.copy()
 
     def tree(self) -> Tree:
-        """The fabric as enumeration leaves it."""
+        """The nodes and links of the fabric after enumeration."""
         return self.simulation().tree()
 
     def run(  # noqa: PLR0913 - each says one thing of a run
@@ -381,19 +383,19 @@ class Fabric(Workloads):
         """Runs all flows, traffic and collectives to their end.
 
         Args:
-            seed: The seed, which replaces the fabric's own.
+            seed: The seed of the run, instead of the fabric's seed.
             trace: A file for the packet trace; `Simulation.capture` describes all captures.
             perfetto: A file for a timeline.
             vcd: A file for the activity of links.
             pcap: A file for a capture in pcapng.
-            only: The part of all packets that is captured.
+            only: A filter for the packets that are captured.
             watch_waits: Whether to find out what flows wait for: `RunResult.explain`.
-            progress: A function that is called from time to time with the share that is done, 0 to
-                1.
+            progress: A function that is called from time to time with the share of the run that is
+                done, 0 to 1.
             threads: The number of threads of the run, or "auto", as for `Simulation.run`.
 
         Raises:
-            OSError: The file of a capture cannot be written, or is incomplete.
+            OSError: The file of a capture could not be written completely.
             ValueError: `only` is no valid filter, or is given without a capture; `threads` is less
                 than 1.
         """
@@ -427,30 +429,32 @@ class Fabric(Workloads):
         resume: bool = False,
         progress: Callable[[Progress], object] | None = None,
     ) -> Sweep:
-        """Runs the fabric at every combination of the values of some keys, on every processor.
+        """Runs the fabric for every combination of values of some keys, on all processors.
 
-        Points that fail are in the table, with their reason, and do not end the sweep.
+        A point (one combination of values) that fails is in the table with its reason, and does not
+        end the sweep.
 
         Args:
             vary: The values of each key, by its path as for `override`: a list, or a text such as
                 "8..256*2", "64 B..4 KiB*2" or "3,4,5".
             metrics: Paths in the JSON of results, such as "flows.up.bytes_per_second"; the rates of
                 all workloads, if there are none.
-            sample: "random:N" or "lhs:N": N points that are drawn, not every combination.
-            seed: The seed of the sample, and of all random streams of each run; it replaces the
-                fabric's own.
+            sample: "random:N" or "lhs:N": N random points instead of every combination.
+            seed: The seed of the random points, and of all random streams of each run, instead of
+                the fabric's seed.
             repeat: The number of runs of each combination, with consecutive seeds.
             scheduler: The address of a Dask scheduler, whose workers run the points.
-            executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of
-                Dask.
-            out: A file for the table, which ends with .csv or .parquet. During the sweep, its
-                points are in a journal beside the file.
+            executor: The executor of the runs, such as `ProcessPoolExecutor()` or
+                `Client.get_executor()` of Dask.
+            out: A file for the table, whose name ends with .csv or .parquet. During the sweep, a
+                journal in the same folder has the points that are done.
             resume: Whether to continue an interrupted sweep from its journal.
-            progress: A function that is called after each point with the share that is done.
+            progress: A function that is called after each point with the share of the sweep that is
+                done.
 
         Raises:
             ScenarioError: The fabric cannot be built, or does not have one of the keys.
-            ValueError: Values, metrics, sample or output are wrong.
+            ValueError: `vary`, `metrics`, `sample` or `out` is wrong.
             ClusterError: The cluster cannot do the work.
         """
         from peerlane.varying.sweep import sweep_points  # noqa: PLC0415 - for sweeps alone
@@ -487,11 +491,11 @@ class Fabric(Workloads):
         """Runs the fabric and finds what its flows wait for, and which changes would help.
 
         Args:
-            flow: The id of the flow to explain; all flows, if absent.
-            what_if: Whether to run again with the limit of each bottleneck lifted.
-            seed: The seed, which replaces the fabric's own.
-            executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of
-                Dask.
+            flow: The id of the flow to explain; by default all flows.
+            what_if: Whether to run again with the limit of each bottleneck raised.
+            seed: The seed of the run, instead of the fabric's seed.
+            executor: The executor of the runs, such as `ProcessPoolExecutor()` or
+                `Client.get_executor()` of Dask.
 
         Raises:
             ScenarioError: The fabric cannot be built, has no flows, or has no flow of this id.
@@ -503,7 +507,7 @@ class Fabric(Workloads):
             return explain(text, flow=flow, what_if=what_if, seed=seed, executor=executor)
 
     def _repr_html_(self) -> str:
-        """The topology for a notebook, or, if the fabric is not complete, the error."""
+        """The topology as HTML for a notebook; if the fabric cannot be built, the error."""
         from peerlane.topology import draw  # noqa: PLC0415 - for notebooks alone
 
         try:
@@ -514,7 +518,7 @@ class Fabric(Workloads):
 
 
 def _stated_at(path: str, value: Setting) -> Setting:
-    """The value of the key at a path, with the unit of a plain number."""
+    """The value of the key at a path, in which a plain number has a unit."""
     parts = split_path(path)
     found: Setting = with_unit(parts[0], parts[-1], value)
     return found

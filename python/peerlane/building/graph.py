@@ -1,4 +1,4 @@
-"""Fabrics from graphs of networkx."""
+"""Builds fabrics from graphs of networkx."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 _KINDS = ("host", "switch", "device", "controller")
 _WIRES = ("fibre", "cable")
 _ENUMERATED = {"regions": {"model"}, "gigatransfers": {"generation", "lanes", "port"}}
-"""Fields of `Tree.to_networkx` that only enumeration sets; a node or an edge with such a field has
-only these keys of scenarios."""
+"""By a field that only graphs of `Tree.to_networkx` have: the fields that are keys of scenarios.
+All other fields of such a node or edge are results of enumeration."""
 
 
 class Buildable(Protocol):
-    """The methods of a `Fabric` that a graph needs, beside the methods for kinds of nodes."""
+    """The part of a `Fabric` that this module uses, besides the methods for each kind of node."""
 
     def set(self, name: str, **settings: Any) -> object:  # noqa: ANN401 - as a `Fabric` checks them
         """Changes parameters of a node."""
@@ -33,7 +33,8 @@ def add_graph(fabric: Buildable, graph: Graph[Any]) -> None:
     """Adds the nodes and edges of a graph to a fabric, as for `Fabric.from_networkx`.
 
     Raises:
-        ScenarioError: A node or an edge has no place in a fabric; the message has its name.
+        ScenarioError: A fabric cannot have a node or an edge of the graph; the message has its
+            name.
     """
     nodes = {str(name): dict(fields) for name, fields in graph.nodes(data=True)}
     kinds = {name: str(fields.get("kind")) for name, fields in nodes.items()}
@@ -57,7 +58,7 @@ def add_graph(fabric: Buildable, graph: Graph[Any]) -> None:
 
 
 def _join(fabric: Buildable, kinds: Mapping[str, str], edges: Mapping[str, Sequence[Edge]]) -> None:
-    """Adds the edges that join the trees of different hosts, by their kinds."""
+    """Adds fibres, cables and ports, which join the trees of different hosts."""
     for a, b, _ in edges.get("port", ()):
         controller, nic = (a, b) if kinds[a] == "controller" else (b, a)
         fabric.set(nic, controller=controller)
@@ -70,7 +71,7 @@ def _join(fabric: Buildable, kinds: Mapping[str, str], edges: Mapping[str, Seque
 
 
 def _downwards(hosts: Iterable[str], links: Iterable[Edge]) -> Iterator[Edge]:
-    """Each link, from the node above to the node below, links near the hosts first."""
+    """Yields each link, from the upper to the lower node; links near the hosts come first."""
     around: defaultdict[str, list[tuple[str, Fields]]] = defaultdict(list)
     for a, b, link in links:
         around[a].append((b, link))
@@ -91,6 +92,6 @@ def _downwards(hosts: Iterable[str], links: Iterable[Edge]) -> Iterator[Edge]:
 
 
 def _settings(fields: Fields) -> Fields:
-    """The keys of a node or an edge, without the fields that only enumeration sets."""
+    """The keys of scenarios among the fields of a node or an edge."""
     known = next((keys for mark, keys in _ENUMERATED.items() if mark in fields), fields.keys())
     return {key: fields[key] for key in fields if key in known and key != "kind"}

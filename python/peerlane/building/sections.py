@@ -1,4 +1,4 @@
-"""The sections of a scenario under construction."""
+"""Adds entries to the sections of a scenario that a program builds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Sections:
-    """A scenario to which entries are added."""
+    """A scenario to which a program adds entries."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
@@ -30,7 +30,7 @@ class Sections:
         return self
 
     def _update(self, table: str, settings: Mapping[str, Any]) -> Self:
-        """Sets keys of a table; if one of them is wrong, none is set."""
+        """Sets keys of a table; if one of the keys is wrong, none of them is set."""
         changed = self._scenario.copy()
         fields = stated(table.partition(".")[0], settings)
         changed.update({f"{table}.{key}": value for key, value in fields.items()})
@@ -39,5 +39,5 @@ class Sections:
 
 
 def stated(section: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a table of a section, in which plain numbers have units."""
+    """The fields of a table of a section, with units added to plain numbers."""
     return {key: with_unit(section, key, value) for key, value in fields.items()}

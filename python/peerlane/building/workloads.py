@@ -1,4 +1,4 @@
-"""The workloads of a fabric built in code, and the incidents that happen while they run."""
+"""Adds workloads, incidents and expectations to a fabric that is built in code."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ class Workloads(Sections):
         receivers: str | None = None,
         **settings: Unpack[typed_keys.Traffic],
     ) -> Self:
-        """Adds an open-loop workload, in which every node of a network sends messages.
+        """Adds an open-loop workload: every node of a network sends messages at a fixed load.
 
         Args:
             network: The name of the network, or of any of its routers.
-            load: The payload that each node sends a second, such as "1 GB/s".
+            load: The payload rate of each node, such as "1 GB/s".
             id: The name of the workload in the results.
-            senders: "hosts", or "routers" for the user logic of routers (the scenario's key
-                `from`).
-            receivers: "hosts" or "routers" (the scenario's key `to`).
+            senders: The nodes that send: "hosts", or "routers" for the user logic of routers. In
+                scenarios the key is `from`.
+            receivers: The nodes that receive: "hosts" or "routers". In scenarios the key is `to`.
             settings: Other parameters: `duration`, `message`, `pattern`, `arrivals`, `start`,
                 `hot_node`, `hot_share`.
         """
@@ -70,9 +70,9 @@ class Workloads(Sections):
         )
 
     def set_traffic(self, id: str, **settings: Setting) -> Self:  # noqa: A002 - as above
-        """Changes parameters of a workload, by its id; the value `None` removes a parameter.
+        """Changes parameters of the traffic with this id; the value `None` removes a parameter.
 
-        A `load` that is a number is in bytes a second.
+        If `load` is a number, its unit is bytes a second.
 
         Raises:
             ScenarioError: The workload does not exist.
@@ -94,7 +94,7 @@ class Workloads(Sections):
         id: str | None = None,  # noqa: A002 - the scenario's own word
         **settings: Unpack[typed_keys.Collective],
     ) -> Self:
-        """Adds a collective operation of all nodes of a generated network.
+        """Adds a collective operation of all nodes of a ring, mesh or torus.
 
         Args:
             network: The name of the network.
@@ -145,10 +145,11 @@ class Workloads(Sections):
         id: str | None = None,  # noqa: A002 - the scenario's own word
         **settings: Unpack[typed_keys.Accesses],
     ) -> Self:
-        """Adds accesses to a buffer, one after the other.
+        """Adds accesses to a buffer, each of which begins after the previous one.
 
         Args:
-            by: The coherent host, accelerator or block-dma that makes the accesses.
+            by: The node that makes the accesses: a coherent host, an `accelerator` or a
+                `block-dma`.
             buffer: The buffer's name.
             id: The name of the accesses in the results.
             settings: Other parameters: `kind`, `size`, `count`, `warm_up`, `order`, `cores`,
@@ -165,7 +166,7 @@ class Workloads(Sections):
         id: str | None = None,  # noqa: A002 - the scenario's own word
         **settings: Unpack[typed_keys.Locks],
     ) -> Self:
-        """Adds requests for locks of a table, one after the other.
+        """Adds requests for locks of a lock table, each of which begins after the previous one.
 
         Args:
             by: The coherent host or accelerator that makes the requests.
@@ -212,8 +213,9 @@ class Workloads(Sections):
 
         Args:
             what: The kind of the incident, such as "function-level-reset".
-            node: The node whose upward link, or one of whose functions, the incident affects.
-            at: The time of the incident, counted from when every link is up.
+            node: The node that the incident affects, by its link to the node above or by one of its
+                functions.
+            at: The time of the incident, counted from the time at which every link is up.
             id: The name of the incident.
             settings: The keys of the kind, such as `function`.
         """
@@ -230,29 +232,30 @@ class Workloads(Sections):
         id: str | None = None,  # noqa: A002 - the scenario's own word
         each: str | None = None,
     ) -> Self:
-        """Expects a number of the result within bounds; if it is outside, the run has failed.
+        """Expects a number of the result within bounds; if it is outside, the run counts as failed.
 
         Args:
             metric: The path of the number in the JSON of a result, such as
                 "flows.up.bytes_per_second", "flows.up.latency_ns.p99" or
                 "links.h0-s0.up.utilisation".
-            at_least: The least value that is right, such as "3 GB/s"; a number is in the unit of
-                the metric.
-            at_most: The greatest value that is right.
+            at_least: The least permitted value, such as "3 GB/s"; a number has the unit of the
+                metric.
+            at_most: The greatest permitted value.
             id: The name of the expectation in `RunResult.expectations`.
-            each: Repeats the expectation, as for nodes.
+            each: Repeats the expectation for each number of a range, such as "i = 0..7".
         """
         bounds = {"at_least": at_least, "at_most": at_most}
         return self._append("expect", {"id": id, "metric": metric, **bounds, "each": each})
 
     def measure(self, start: str, until: str) -> Self:
-        """Sets the window of the steady rates, in time counted from when every link is up."""
+        """Sets the window in which rates are measured; times count from when every link is up."""
         return self._update("measure", {"from": start, "until": until})
 
     def steady(self, limit: str | None = None) -> Self:
-        """Continues every workload until its rate in the steady state is known.
+        """Continues every workload until its rate in the steady state has been measured.
 
         Args:
-            limit: The time at which the run ends in any case, counted from when every link is up.
+            limit: The time at which the run ends in any case, counted from the time at which every
+                link is up.
         """
         return self._update("measure", {"steady": True, "limit": limit})
