@@ -1,1 +1,1 @@
-"""Charts of plain data, as Vega-Lite specifications."""
+"""Makes charts of plain data, as Vega-Lite specifications."""

@@ -1,4 +1,4 @@
-"""Bars of parts of a whole, one bar below the other."""
+"""Makes bar charts: bars that are divided into shares of a whole, and bars of amounts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VALUE = 40
 """The width of the value at the end of a bar, in pixels."""
 
 _BAR = 18
-"""The height of a bar that starts at zero, with the space to the next bar, in pixels."""
+"""The height of a bar of `amounts`, with the space to the next bar, in pixels."""
 
 _FITTING: list[Spec] = [
     {"flatten": ["labels", "needs"], "as": ["text", "need"]},
@@ -39,7 +39,7 @@ _FITTING: list[Spec] = [
 class Part:
     """A part of a bar, in the colour of its kind, with the longest of its labels that fits.
 
-    `words` describe the part in full.
+    `words` are the full description of the part.
     """
 
     bar: str
@@ -52,13 +52,14 @@ class Part:
 def bars(
     parts: Sequence[Part], colours: Mapping[str, str], axis: str, *, plain: Sequence[str] = ()
 ) -> Panel:
-    """Bars of parts that add up to at most 1, in the order of their first parts.
+    """Bars of parts that add up to at most 1, in the order in which the parts first name them.
 
     Args:
         parts: The parts, from left to right.
         colours: The colour of each kind, in the order of the key.
         axis: The title of the horizontal axis.
-        plain: Kinds whose colour is similar to the page, so that their words are in ink.
+        plain: Kinds whose colour is similar to the page, so that their labels have the colour of
+            text.
     """
     names = list(dict.fromkeys(part.bar for part in parts))
     starts: dict[str, float] = {}

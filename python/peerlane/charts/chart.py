@@ -1,4 +1,4 @@
-"""A chart: panels side by side, with title, caption and description."""
+"""Defines a chart: panels side by side, with a title, a caption and a description."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ LEFT = 46
 class Panel:
     """One plot; `right` is the width of the labels on its right, in pixels.
 
-    A panel of rows with names has another width of labels on a `narrow` page, and always fills the
-    width of the page.
+    If `narrow` is set, the panel has rows with names: it fills the width of the page, and `narrow`
+    is the width of its labels on a narrow page.
     """
 
     title: str
@@ -38,8 +38,8 @@ class Panel:
 class Chart:
     """Panels with one caption, which is a sentence; image files of the chart have its `name`.
 
-    `text` describes in words what the chart shows, for readers who cannot see it. In an image, a
-    `title` stands above all panels.
+    `text` describes the chart for readers who cannot see it. `title` is printed above all panels of
+    an image.
     """
 
     name: str
@@ -104,4 +104,4 @@ CONFIG: Spec = {
     },
     "text": {"color": "var(--ink)", "fontSize": 11},
 }
-"""The style of every chart: no frame, few lines, text in one size."""
+"""The Vega-Lite configuration of every chart: no frame, few lines, text in one size."""

@@ -1,4 +1,4 @@
-"""The colours of pages and images, named after their purpose."""
+"""Defines the colours of pages and images, named after their purpose."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _COLOURS = {
     "c11": ("#56670a", "#b5c667"),
     "c12": ("#1f3a6e", "#8fa8e0"),
 }
-"""Each colour has a value for paper and light pages, and a value for dark pages. The series have
-the hues of Okabe and Ito, which colour-blind readers can distinguish, darkened until text in these
-colours has a contrast of 4.5 to the page (except the sky blue)."""
+"""Each colour has a value for paper and light pages, and a value for dark pages. The colours of
+series have the hues of Okabe and Ito, which colour-blind readers can distinguish. They are so dark
+that text has a contrast of 4.5 to the page, except in sky blue."""
 
 LIGHT = {name: light for name, (light, _) in _COLOURS.items()}
 DARK = {name: dark for name, (_, dark) in _COLOURS.items()}
@@ -41,5 +41,5 @@ def properties(colours: dict[str, str]) -> str:
 
 
 def painted(text: str) -> str:
-    """A specification or drawing with custom properties replaced by the colours of paper."""
+    """A specification or drawing in which the colours of paper replace the custom properties."""
     return re.sub(r"var\(--([a-z0-9]+)(?:,[^()]*)?\)", lambda found: LIGHT[found[1]], text)

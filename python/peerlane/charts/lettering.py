@@ -1,4 +1,4 @@
-"""The widths of texts, estimated without a font; estimates are too large rather than too small."""
+"""Estimates the widths of texts without a font; estimates are rather too large than too small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots of lines over an axis of numbers or names, with a line's name at its end."""
+"""Makes line plots over numbers or names, with each line's name at the line's end."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _NAME = 14
 """The height of the name of a line, in pixels."""
 
 _MARKED, _SPARSE = 30, 10
-"""The most points of a line of which each has a mark; and the number of marks of a line with
-more."""
+"""A line of at most `_MARKED` points has a mark at each point; a longer line has `_SPARSE` marks.
+"""
 
 _SHAPES = (
     "circle",
@@ -43,22 +43,23 @@ _SHAPES = (
 """The marks by which lines of one colour differ."""
 
 _DASHES = ([1, 0], [7, 4], [2, 4], [9, 3, 2, 3])
-"""The dashes of the colours in turn, so that a line is visible below another line."""
+"""The patterns of dashes, so that a line under another line is visible."""
 
 _BESIDE = 15
-"""The pixels of a mark that stands beside the name of a line."""
+"""The width of the mark beside the name of a line, in pixels."""
 
 _NARROW = 340
-"""The pixels of a plot on a narrow page; names along its axis are horizontal if they fit."""
+"""The width of a plot on a narrow page, in pixels; names along its axis are horizontal if they fit.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line; a missing value makes a gap in the line.
 
-    `spread` has the half width of the interval of each value. The line's name stands beside its
-    last value, or at `name_at`. Lines with the same `hue` have one colour, and different marks;
-    without a `hue`, each line has a colour of its own.
+    `spread` is half the width of the confidence interval of each value. The line's name is written
+    beside its last value, or beside `name_at`. Lines with the same `hue` have one colour and
+    different marks; a line without a `hue` has a colour of its own.
     """
 
     name: str
@@ -80,7 +81,7 @@ class Line:
 
     @property
     def end(self) -> float | None:
-        """The value beside which the line's name stands, if there is any."""
+        """The value beside which the line's name is written, if the line has any value."""
         if self.name_at is not None:
             return self.name_at
         return next((value for value in reversed(self.y) if value is not None), None)
@@ -88,7 +89,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis: its title, unit and form; values with the unit B are sizes in bytes."""
+    """The title, the unit and the scale of an axis; values with the unit B are sizes in bytes."""
 
     label: str
     unit: str = ""
@@ -116,14 +117,15 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
 
     Args:
         title: The title above the plot.
-        drawn: The lines; names of x stand side by side in the order of the first line.
+        drawn: The lines; if the values of x are names, they have the order of the first line.
         x: The horizontal axis.
         y: The vertical axis.
-        steps: Whether each value is constant before its point or after it; without it, lines are
-            straight.
-        joined: Whether points are joined at all.
+        steps: Draws steps: each value is constant before its point or after it. By default lines
+            between points are straight.
+        joined: Whether lines join the points.
         highest: The upper end of the vertical axis.
-        is_wide: Whether several lines take the whole width of a page, with whole names.
+        is_wide: Whether a plot of several lines fills the width of a page, with names that are not
+            shortened.
     """
     drawn = [line.thinned(_MOST_POINTS // max(len(drawn), 1)) for line in drawn]
     wide, narrow = (
@@ -156,7 +158,7 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
         }
         for part in range(3)
     )
-    # Marks are outlines if there are several shapes, so that lines with the same values stay
+    # If there are several shapes of marks, marks are outlines, so that marks at the same place are
     # visible.
     has_shapes = len({mark for _, mark, _ in looks}) > 1
     mark: Spec = {"type": "point", "filled": True, "size": 32, "opacity": 1}
@@ -221,7 +223,7 @@ def lines(  # noqa: PLR0913 - each says one thing of the plot
 
 
 def _points(drawn: Sequence[Line]) -> Iterator[dict[str, float | str | None]]:
-    """The points of lines, with both ends of their intervals."""
+    """The points of lines, each with both ends of its confidence interval."""
     for line in drawn:
         halves = line.spread or [None] * len(line.x)
         for at, value, half in zip(line.x, line.y, halves, strict=True):
@@ -284,7 +286,7 @@ def _across(at: Sequence[float | str], x: Axis) -> Spec:
 def _ends(
     drawn: Sequence[Line], scale: Scale, wide: dict[str, str], narrow: dict[str, str]
 ) -> list[Spec]:
-    """The places of the names of lines, on the right, with both forms of each name."""
+    """The positions of the lines' names on the right, with the long and the short name."""
     found = {line.name: line.end for line in drawn if line.end is not None}
     beside = scale.apart(list(found.values()))
     right = max((one for line in drawn for one in line.x), key=_rank(drawn))

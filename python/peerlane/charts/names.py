@@ -1,4 +1,4 @@
-"""Names of rows and lines, short enough to stand beside them."""
+"""Shortens the names of rows and lines in charts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SHORT, LONG = 20, 48
-"""The letters of a name beside a plot: on a narrow page, and on a wide one."""
+"""The most letters of a name beside a plot, on a narrow page and on a wide page."""
 
 _ARROWS = {" down": " \N{DOWNWARDS ARROW}", " up": " \N{UPWARDS ARROW}"}
 
@@ -19,7 +19,7 @@ def short(name: str, mark: str = "", most: int = SHORT) -> str:
 
     Args:
         name: The whole name.
-        mark: The end of the name, which distinguishes it from others.
+        mark: A mark at the end of the short form, which distinguishes the name from other names.
         most: The number of letters of the short form.
     """
     name = re.sub("( down| up)$", lambda found: _ARROWS[found[0]], name)
@@ -31,7 +31,7 @@ def short(name: str, mark: str = "", most: int = SHORT) -> str:
 
 
 def wire_name(wire: str, sender: str) -> str:
-    """The name of one direction of a wire; for a fibre, sending router and receiving router.
+    """The name of one direction of a wire; for a fibre, the names of both routers, sender first.
 
     Args:
         wire: The wire's own name.

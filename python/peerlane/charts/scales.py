@@ -1,4 +1,4 @@
-"""Scales, axes and labels for values that are known in advance; labels do not overlap."""
+"""Makes scales, axes and labels that do not overlap, for values that are known in advance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LETTER = 6.4
 
 
 class Scale:
-    """A vertical scale of known values, in a plot of known height."""
+    """The vertical scale of a plot whose values and height are known in advance."""
 
     def __init__(self, values: Sequence[float], height: int, *, log: bool = False) -> None:
         self.height = height
@@ -85,7 +85,7 @@ class Scale:
         return self.low + share * (self.high - self.low)
 
     def apart(self, values: Sequence[float], gap: float = 13) -> list[float]:
-        """Values near the given ones, whose labels do not overlap."""
+        """Values near the given values, at which labels of these values do not overlap."""
         places = [self.pixels(value) for value in values]
         order = sorted(range(len(places)), key=places.__getitem__)
         groups = [[places[index], 1.0] for index in order]
@@ -137,7 +137,7 @@ def sizes(values: Sequence[float], *, log: bool) -> Spec:
 
 
 def ticks(values: Sequence[float], *, log: bool) -> Spec:
-    """The ticks of a horizontal axis: the values themselves, if they are few or grow evenly."""
+    """The ticks of a horizontal axis: the values, if there are few or if their steps are even."""
     known = sorted(set(values))
     if not log:
         is_whole = all(value == int(value) for value in known)
@@ -154,7 +154,7 @@ def ticks(values: Sequence[float], *, log: bool) -> Spec:
 def rows(
     field: str, names: Sequence[str], scale: Literal["band", "point"], padding: float, **axis: bool
 ) -> Spec:
-    """The vertical channel of rows, whose names stand left of the plot in their order.
+    """The vertical channel of a plot of rows, whose names are left of the plot in the given order.
 
     A name is whole unless it is very long. A very long name is shortened in its middle, and so is a
     name of medium length on a narrow page.
@@ -183,7 +183,7 @@ def rows(
 
 
 def beside(names: Sequence[str]) -> tuple[int, int]:
-    """The pixels that a panel of rows needs in addition, on a wide page and on a narrow page."""
+    """The width of the names beside a panel of rows, in pixels, on a wide and a narrow page."""
     wide, narrow = (
         max(8, _extent(list(short_names(names, most).values())) - 30) for most in (LONG, SHORT)
     )
@@ -191,12 +191,12 @@ def beside(names: Sequence[str]) -> tuple[int, int]:
 
 
 def _extent(names: Sequence[str]) -> int:
-    """The pixels for the names left of a plot."""
+    """The width of the names left of a plot, in pixels."""
     return round(_SPARE * widest(names, _FONT)) + 8
 
 
 def letters(labels: Sequence[str]) -> int:
-    """The pixels that the longest of some labels needs, with the space before it."""
+    """The width of the longest label with the space before it, in pixels."""
     return round(_LETTER * max(map(len, labels), default=0)) + 12
 
 

@@ -1,4 +1,4 @@
-"""Charts by the library `vl-convert-python`: its JavaScript for pages, and images."""
+"""Makes images and the JavaScript of pages from charts, by the library `vl-convert-python`."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from peerlane.charts.chart import Chart, Panel, Spec
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-"""The name of the form of specifications; nothing is downloaded from this address."""
+"""The name of the schema of specifications; nothing is downloaded from this address."""
 
 _IMAGE_WIDTH, _PANEL_WIDTH = 520, 330
-"""The width of the plot in an image, in pixels: of a single panel, and of each of several
-panels."""
+"""The width of a plot in an image, in pixels, for a single panel and for each of several panels."""
 
 _HEAD = {
     "fontSize": 12,
@@ -31,7 +30,7 @@ _HEAD = {
     "subtitleFontSize": 11,
     "subtitleColor": "var(--muted)",
 }
-"""The title of a panel of an image, above the words of its vertical axis."""
+"""The style of a panel's title in an image, with the title of the vertical axis below it."""
 
 _NARROW = 600
 """The width of an image below which names are short, as on a narrow page, in pixels."""
@@ -40,10 +39,10 @@ INCH = 96
 """The number of pixels in an inch of a drawing."""
 
 _LEAST_PANEL = 260
-"""The least width of a panel with its margins at which two panels stand side by side, in pixels."""
+"""The least width of a panel with its margins, in pixels; narrower panels are not side by side."""
 
 _TRIES = 3
-"""The attempts to give an image the required width."""
+"""The most attempts to give an image the required width."""
 
 _SCALE = 2
 """The pixels of a PNG image for each pixel of its SVG drawing."""
@@ -70,7 +69,7 @@ def script() -> str:
 
 
 def compiled(panel: Panel, text: str) -> Spec:
-    """The Vega of a panel, whose colours are custom properties of its page.
+    """The Vega specification of a panel, with custom properties of the page as colours.
 
     The page sets the `width` of the plot, and the parameter `narrow`.
     """
@@ -85,8 +84,8 @@ def specification(chart: Chart, width: float | None = None) -> Spec:
     """A chart as one Vega-Lite specification, in the colours of paper.
 
     Args:
-        chart: The chart.
-        width: The width of the whole image in pixels; without it, plots have their usual widths.
+        chart: The chart to convert.
+        width: The width of the whole image in pixels; by default plots have their usual widths.
     """
     plot: float = _PANEL_WIDTH if len(chart.panels) > 1 else _IMAGE_WIDTH
     columns = min(len(chart.panels), 2)
@@ -131,7 +130,7 @@ def _above(spec: Spec) -> str:
 
 
 def svg(chart: Chart, width: float | None = None) -> str:
-    """A chart as an SVG drawing for paper, if wished with a width in pixels, 96 for each inch."""
+    """A chart as an SVG drawing for paper, with the given width in pixels (96 for each inch)."""
     drawing = _drawn(specification(chart, width))
     if width is None:
         return drawing
@@ -141,7 +140,7 @@ def svg(chart: Chart, width: float | None = None) -> str:
 
 
 def in_units(drawing: str, unit: float) -> str:
-    """A drawing whose width is given in inches, converted to numbers, with `unit` for an inch."""
+    """A drawing whose width is in inches, with `unit` numbers for an inch instead."""
     inches = re.compile(r'(<svg[^>]*?) width="([\d.]+)in" height="([\d.]+)in"')
     return inches.sub(
         lambda found: (
@@ -173,7 +172,7 @@ def png(drawing: str, scale: float = _SCALE) -> bytes:
 
 
 def pdf(drawing: str) -> bytes:
-    """A drawing as a PDF page of the same size, with one point for each unit of the drawing."""
+    """A drawing as a PDF page of the same size: a unit of the drawing is a point of the page."""
     page: bytes = _library().svg_to_pdf(drawing)
     return page
 
@@ -188,7 +187,7 @@ def _wide(spec: Spec, width: float) -> Spec:
 def _printable(part: Any) -> Any:  # noqa: ANN401 - any JSON
     """A specification in which characters that cannot be printed are escaped.
 
-    Names become parts of expressions, in which the library does not permit line ends.
+    The library uses names in expressions, in which it does not permit line ends.
     """
     if isinstance(part, str):
         return printable(part)
