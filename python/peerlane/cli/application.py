@@ -1,4 +1,4 @@
-"""The `peerlane` command: the exit status of each outcome."""
+"""Runs a command of the command line, and determines its exit status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of `peerlane bench`, and their tables."""
+"""The commands of `peerlane bench`, and the tables that they print."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 _BURST = 256
 _LARGEST = 1 << 30
-"""The bytes that the DMA accelerator of `bench session` moves at once, and the largest buffer."""
+"""The most bytes of a transfer of `bench session`: the largest buffer for the DMA accelerator."""
 
 _MOST = 1 << 30
-"""The most packets, hops, accesses or cycles of a bench."""
+"""The most packets, hops, accesses or cycles of a benchmark."""
 
 
 def _number(help_: str, *, least: int = 1, most: int = _MOST) -> Any:  # noqa: ANN401 - as typer has it
@@ -71,7 +71,7 @@ def bench_fabric(
     """Time posted writes of 128 bytes from endpoints through a switch into memory.
 
     The link is Gen3 x16 with the full link protocol; every payload byte is carried and checked. A
-    packet counts once, when its last byte is in memory. One run before the measured ones warms
+    packet is counted once, when its last byte is in memory. A run before the measured runs warms
     caches and memory.
     """
     from peerlane.benchmark.median import median_fabric
@@ -133,8 +133,8 @@ def bench_messages(
 ) -> None:
     """Time a PUT from each host to every other host, all at once.
 
-    A PUT is timed from doorbell and descriptor until the bytes, which are checked, are in memory
-    and the event is signalled.
+    A PUT begins with the descriptor and the doorbell. It ends when the bytes are in memory and the
+    event is signalled. All bytes are checked.
     """
     from peerlane.benchmark.median import median_messages
 
@@ -150,8 +150,8 @@ def bench_devices(
     """Time accesses of 8 bytes by a host to registers, below a switch, for each kind of model.
 
     The models are a built-in device, a model in Rust behind the interface of libraries, and a model
-    in Python. All of them store what is written. An access includes requester, links, switch,
-    device and, for reads, completions.
+    in Python. All of them store what is written. The time of an access includes the requester, the
+    links, the switch, the device and, for reads, the completions.
     """
     from peerlane.benchmark.devices import KINDS
     from peerlane.benchmark.median import median_device
@@ -176,11 +176,11 @@ def bench_circuits(
     repeat: Annotated[int, _number("Runs; the median run is reported.", most=MOST_RUNS)] = 3,
     json_to: JsonTo = None,
 ) -> None:
-    """Time eight DMA engines as circuits that write packets of 128 bytes to each other in a ring.
+    """Time eight DMA engines, as RTL modules, that write 128-byte packets to each other in a ring.
 
     Each engine is at Gen2 x4, with the full link protocol; every byte is checked. For comparison, a
-    single engine runs under cocotb with Icarus, if these are installed. Rates are of processor
-    time; cycles are of all engines together.
+    single engine runs under cocotb with Icarus, if these are installed. Rates are per second of
+    processor time; cycles are counted for all engines together.
     """
     from peerlane.benchmark.circuits import icarus, ring
 
@@ -210,12 +210,13 @@ def bench_session(
 ) -> None:
     """Time a program of a session: accesses to registers, and transfers of the DMA accelerator.
 
-    An access is compared with a packet there and back over a bare socket between two processes,
-    which are on the same cores as the program and the simulation: all on one, or each on its own. A
-    transfer is compared with a run of a flow that moves as many bytes over such a link, with every
-    byte checked, by real time and by the processor time of the simulation. Accesses and transfers
-    are measured in the same run. Transfers are made twice ("again"): the first transfer to the card
-    allocates its memory.
+    An access is compared with a packet that two processes send to each other and back over a bare
+    socket. The two processes are on the same cores as the program and the simulation: both on one
+    core, or each on a core of its own. A transfer is compared with a run of a flow that moves as
+    many bytes over the same kind of link, with every byte checked, by real time and by the
+    processor time of the simulation. Accesses and transfers are measured in the same run. Each
+    transfer is made twice, the second time as "again", because the first transfer to the card
+    allocates the card's memory.
     """
     from peerlane.benchmark.session.bench import bench_session as bench
 
@@ -232,7 +233,7 @@ def _of_each(
 
 
 def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list[dict[str, Any]]:
-    """The measurements of all cases, each with its name for the progress bar."""
+    """Measures all cases, whose names the progress bar shows; returns the measurements."""
     runs: list[dict[str, Any]] = []
     with progress("benchmark") as bar:
         for name, measure in cases:
@@ -243,7 +244,7 @@ def _measured(cases: Sequence[tuple[str, Callable[[], dict[str, Any]]]]) -> list
 
 
 def _peers(text: str | None) -> list[Peer]:
-    """The peers in the list `text`."""
+    """The simulators that the list `text` names."""
     from peerlane.benchmark.peers.table import ABSENT, PEERS
 
     names = [name.strip() for name in text.split(",")] if text is not None else []
@@ -259,7 +260,7 @@ def _peers(text: str | None) -> list[Peer]:
 
 
 def _size(text: str) -> int:
-    """Reads a number of bytes, which must be a multiple of a burst of the accelerator."""
+    """Reads a number of bytes, which must be a multiple of the burst size of the accelerator."""
     from peerlane import _core
 
     with wrong_use("--size"):
@@ -351,7 +352,7 @@ def _table(
     rows: Iterable[tuple[Sequence[str], Mapping[str, Any]]],
     *folds: str,
 ) -> Sheet:
-    """A table of runs, each with its names; a narrow terminal may omit the columns in `folds`."""
+    """A table with a row for each run; a narrow terminal may omit the columns in `folds`."""
     from peerlane.cli.tables.sheet import Sheet
 
     table = Sheet(*headings)
@@ -363,7 +364,7 @@ def _table(
 
 
 def _session_table(found: Mapping[str, Any]) -> Sheet:
-    """The time or rate of each access and transfer, its reference, and their ratio."""
+    """The time of each access and the rate of each transfer, beside the value of its reference."""
     from peerlane.cli.tables.sheet import Sheet
 
     table = Sheet("program", "reference")

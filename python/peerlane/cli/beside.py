@@ -1,4 +1,4 @@
-"""The programs of the Python environment with Peerlane, with the paths that a shell needs."""
+"""Names programs of this Python environment in a form that a shell can run."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 
 
 def program(name: str) -> str:
-    """The name of a program beside this Python, or its path if a shell would not find this program.
+    """The name of a program of this Python environment, or its path if a shell would not find it.
 
-    The path is relative if the program is below the current folder, as in `.venv/bin/python`.
+    The path is relative if the program is below the current folder: `.venv/bin/python`.
     """
     own = Path(sys.executable).absolute().parent / name
     found = shutil.which(name)

@@ -1,6 +1,6 @@
-"""The short help of a command with many options: the beginning of each text, on two screens.
+"""Prints a short help, about two screens, for a command with many options.
 
-`--help-all` and the page of the command line have the full texts of the command and its options.
+`--help-all` and docs/guide/commands.md have the full texts of the command and its options.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ if TYPE_CHECKING:
 FULL = "--help-all"
 WIDTH = 80
 _NAMES = 27
-"""Columns of the names of options; longer ones have a line of their own."""
+"""The width of the column with the names of options, in characters; a longer name has a line of its
+own."""
 _PARAGRAPHS = 2
 _SENTENCE = re.compile(r"(?<=[^.])[.:;](?:\s|$)")
-"""The end of the first part of a text; a point inside a name such as FILE.py is no end."""
+"""The end of the first part of a text; a dot inside a name such as FILE.py is not an end."""
 
 
 class Brief(TyperCommand):
-    """A command whose help has its first paragraphs, and the first sentence of each option."""
+    """A command with a short help: its first paragraphs, and the first sentence of each option."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer's own click
         """Writes the help."""

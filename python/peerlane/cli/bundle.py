@@ -1,4 +1,4 @@
-"""`peerlane bundle`: an archive of a result with its scenario, for a new run and a comparison."""
+"""`peerlane bundle`: puts a result and its scenario into an archive, or runs an archive again."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ KEPT = {
         *("--loads", "--steps", "--to", "--traffic", "--repeat"),
     ),
 }
-"""The options of a command that change its numbers. A bundle is run again with these options
-only."""
+"""By command, the options that change its numbers. A bundle is run again with these options only.
+"""
 
 
 def bundle(
@@ -65,14 +65,14 @@ def bundle(
     `peerlane run card.toml --json card.json`, then `peerlane bundle card.json` writes card.zip, and
     `peerlane bundle --check card.zip` runs it again, on any machine.
 
-    The archive is a ZIP file: the scenario, the numbers, and the version of Peerlane, the options,
-    the seed and the digests of both. The scenario must be at the path from which the command of the
-    result read it, and be unchanged. The archive of a result is the same file whenever it is
-    written on one machine.
+    The archive is a ZIP file with the scenario, the numbers, the version of Peerlane, the options,
+    the seed, and the digests of the scenario and the numbers. The scenario must still be at the
+    path from which it was simulated, and must be unchanged. On one machine, the archive of a result
+    always has the same bytes.
 
     --check prints what differs, or that nothing differs. The exit status is 1 if a number differs,
-    and 2 if the archive is damaged. It runs nothing but the scenario: there are no models, circuits
-    or programs in an archive, and only options of the command line that set keys, seeds and points.
+    and 2 if the archive is damaged. It runs only the scenario: an archive has no models, RTL
+    modules or programs, and its options only set keys, seeds and points.
     """
     if check:
         if out is not None:
@@ -129,7 +129,7 @@ def _of_result(numbers: str, source: str) -> Bundle:
 
 
 def _digests(text: str, given: Mapping[str, Any]) -> Iterator[str]:
-    """The digests of a scenario: of its text, and with the keys that the options set."""
+    """The digests of a scenario: as written, and with the keys that the options set."""
     from peerlane.cli.request import STEADY
     from peerlane.cli.scenarios import open_simulation
     from peerlane.fabric.simulation import digest_of
@@ -215,7 +215,7 @@ def _parsed(
 
 
 def _written(command: Any, given: Mapping[str, Any], kept: Sequence[str]) -> Iterator[str]:  # noqa: ANN401 - the classes of commands are private to typer
-    """The options of the command that are kept, each as one word."""
+    """The options in `kept` that the command was given, each as one word of a command line."""
     for option in command.params:
         if option.opts[0] not in kept or option.name not in given:
             continue

@@ -1,4 +1,4 @@
-"""`peerlane calibrate`: fits keys of a scenario to measured numbers."""
+"""`peerlane calibrate`: fits the values of keys of a scenario to measured numbers."""
 
 from __future__ import annotations
 
@@ -49,18 +49,19 @@ def calibrate(  # noqa: PLR0913 - each is an option
 
     `peerlane calibrate lab.toml --measured lab.csv --free devices.d.datapath,hosts.h.latency`
 
-    A measured point is a metric, its value, and the keys that are set for it: a table such as
-    `peerlane sweep --out` writes, [[points]] in TOML, or the output of a measuring tool, whose rows
-    have the names of workloads. docs/recipes/calibrate.md has an example of each.
+    A measured point is a metric, its measured value, and the values of keys for this point. The
+    file is a table as from `peerlane sweep --out`, a TOML file with [[points]], or the output of a
+    measuring tool whose rows have the names of workloads. docs/recipes/calibrate.md has an example
+    of each form.
 
-    The fit makes the sum of the squares of the relative errors least. First the table has each
-    point that was spent, and its error for a fit without it, which shows how well other points
-    would be predicted. Then the table has each key: times and rates with their 95 % confidence
-    interval, whole numbers with the error of the next smaller and larger number, choices with the
-    error of the other choices.
+    The fit minimises the sum of the squares of the relative errors. The first table has each point
+    that was used for the fit, with its error and with its error in a fit without this point; the
+    latter shows how well other points would be predicted. The second table has each fitted key: a
+    time or rate has its 95 % confidence interval, a whole number has the errors of the next smaller
+    and larger number, and a choice has the errors of the other choices.
 
-    Keys that the points do not determine are refused by name, with the measurements that would be
-    needed; then nothing is written, and the exit status is 1. The command needs `pip install
+    If the points do not determine a key, the command names the key and the measurements that would
+    be needed, writes nothing, and ends with exit status 1. The command needs `pip install
     'peerlane[calibrate]'`.
     """
     from peerlane.calibrating.calibrate import calibrate as fit
@@ -107,7 +108,7 @@ def calibrate(  # noqa: PLR0913 - each is an option
 
 
 def _numbers(text: str | None) -> list[int]:
-    """The numbers of points, from a text."""
+    """The numbers of the points that an option names."""
     parts = [] if text is None else text.split(",")
     if wrong := [one for one in parts if not one.strip().isdigit()]:
         raise typer.BadParameter(

@@ -1,4 +1,4 @@
-"""The options for captures of the packets on wires, and for the filter of the captures."""
+"""Defines the options that capture packets on wires, and the options that filter these captures."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _file(help_: str) -> Any:  # noqa: ANN401 - as typer has it
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Captures:
-    """The captures of a run, and their common filter."""
+    """The captures of a run, and the filter that applies to all of them."""
 
     trace: Annotated[
         str | None,
@@ -112,7 +112,7 @@ class Captures:
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuses a filter without a capture."""
+        """Refuses options for a filter if no capture is requested."""
         if not self.only or any(self.files.values()):
             return
         filters = "filter" if "," in self._parts() else "filters"
@@ -129,7 +129,7 @@ class Captures:
 
     @property
     def only(self) -> Filter:
-        """The filter."""
+        """The filter of all captures."""
         return Filter(
             at=self.at or (),
             kind=self.kind or (),
@@ -139,7 +139,7 @@ class Captures:
         )
 
     def _parts(self) -> str:
-        """The options of the filter that the command line has."""
+        """The filter options that the user gave."""
         return ", ".join(f"--{part}" for part, value in vars(self.only).items() if value)
 
     def begin(self, simulation: Simulation) -> None:
@@ -154,13 +154,13 @@ class Captures:
                 raise typer.BadParameter(f"--{error}") from None
 
     def empty(self, simulation: Simulation) -> Iterator[str]:
-        """A message for each capture that has no records because of the filter."""
+        """Yields a message for each capture that has no records because of the filter."""
         for path in simulation.core.empty_captures() if self.only else ():
             yield f"{path} has no records: nothing that took a wire matches {self._parts()}"
 
 
 def incomplete(simulation: Simulation, raised: Sequence[OSError] = ()) -> Iterator[str]:
-    """A message for each capture whose file is incomplete, failures in `raised` first."""
+    """Yields a message for each capture whose file is incomplete; errors in `raised` come first."""
     for error in (*raised, *_failures(simulation)):
         what = (error.strerror or str(error)).lower()
         yield (

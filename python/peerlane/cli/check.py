@@ -23,9 +23,9 @@ def check(
 ) -> None:
     """Check a scenario: print what a run would refuse or warn about, without running it.
 
-    Errors that do not follow from each other are all printed, each with its line. The exit status
-    is 0 when a run would begin, with warnings or without them, and 2 when it would be refused. JSON
-    has the warnings as a list.
+    All errors that are independent of each other are printed, each with its line. The exit status
+    is 0 if a run would begin, even with warnings, and 2 if it would be refused. JSON has a list of
+    the warnings.
     """
     from peerlane.cli.console import emit, warn
     from peerlane.cli.head import head
@@ -54,7 +54,7 @@ def check(
 def _simulation(
     text: str, source: str, settings: Settings = None, circuits: Circuits = None
 ) -> Simulation:
-    """The simulation of a scenario; if the scenario has errors, they are printed instead."""
+    """Creates the simulation of a scenario; if the scenario has errors, prints them and exits."""
     from peerlane._core import ScenarioError
     from peerlane.cli.console import complain
     from peerlane.cli.scenarios import faults_of, simulation_of

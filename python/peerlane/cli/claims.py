@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def show_claims(system: str | None, json_to: str | None, *, every: bool) -> None:
-    """Prints the counts of all systems, or the claims of one; nothing is simulated.
+    """Prints the number of claims of each system, or all claims of one, without a simulation.
 
     Args:
-        system: The system whose claims are printed; all systems, if absent.
+        system: The system whose claims are printed; by default all systems.
         json_to: The file for the list, or "-".
-        every: Whether to print the claims of all systems, too.
+        every: Whether to print also the claims of each system, and not only their numbers.
 
     Raises:
         UnknownNameError: The system does not exist.

@@ -1,4 +1,4 @@
-"""The commands of `peerlane`."""
+"""The list of the commands of `peerlane`, each with the module that implements it."""
 
 from __future__ import annotations
 

@@ -41,14 +41,15 @@ def compare(  # noqa: PLR0913 - each is an option
     `peerlane run FILE --json a.json`, then with another value `peerlane run FILE --set
     devices.a.tags=16 --json b.json`, then `peerlane compare a.json b.json`
 
-    The weight of a change is its share of the larger value. Bytes of a link weigh by their share of
-    all bytes of the link, its times by their share of the run, and its use by the difference.
-    Changes of values that are no numbers, such as the end of an incomplete flow, come first. Two
-    results of `peerlane reproduce` are compared row by row, beside the published values.
+    The weight of a change is its size divided by the larger value. For links, a change of bytes is
+    divided by all bytes of the link, a change of a time by the time of the run, and a change of the
+    use is its own weight. Changes of values that are no numbers, such as the missing end of an
+    incomplete flow, come first. Two results of `peerlane reproduce` are compared row by row, beside
+    the published values.
 
     `peerlane compare a.json --measured fio.json` prints measured numbers beside the simulated ones
-    of a run or of a sweep. A row of a measuring tool stands beside the workload with its name;
-    docs/recipes/calibrate.md describes how a table or a TOML file names any other value.
+    of a run or of a sweep. A row of a measuring tool is compared with the workload that has the
+    name of the row. A table or a TOML file can name any other value: see docs/recipes/calibrate.md.
     """
     from peerlane.cli.tables.comparison import comparison
     from peerlane.cli.tables.report import comparison_of_reports
@@ -93,7 +94,7 @@ def _beside(path: Path, measured: str, json_to: str | None) -> None:
 
 
 def _published(path: Path, *, every: bool, json_to: str | None) -> None:
-    """Prints the rows of a reproduction, in the form of the command that wrote them."""
+    """Prints the rows of a result of `peerlane reproduce`, in the form of that command."""
     from rich.console import Group
 
     from peerlane.cli.tables.report import report

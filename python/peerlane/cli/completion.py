@@ -1,4 +1,4 @@
-"""The completions of arguments for a shell: names of scenarios, systems, figures and parameters."""
+"""Completes arguments in a shell: names of scenarios, systems, figures, models and parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from peerlane.cli import shipped
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """The names of shipped scenarios, scenario files, and folders that may contain some."""
+    """The names of shipped scenarios, of scenario files, and of folders that may contain them."""
     base = incomplete[: incomplete.rfind("/") + 1]
     beginning = incomplete.removeprefix(base)
     try:
@@ -39,7 +39,7 @@ def systems(incomplete: str) -> list[str]:
 
 
 def figures(context: typer.Context, incomplete: str) -> list[str]:
-    """The names of figures, of the system that the command line has, or of all systems."""
+    """The names of the figures of the system on the command line, or of all systems without one."""
     from peerlane.reproduction.catalogue import folder_of
     from peerlane.reproduction.catalogue import systems as all_systems
     from peerlane.reproduction.expected import Expected

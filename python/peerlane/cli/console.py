@@ -1,4 +1,4 @@
-"""The output of the command line: results to standard output, messages to standard error."""
+"""Writes the output of commands: results to standard output, messages to standard error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def emit(
     *,
     show: Callable[[RenderableType], object] | None = None,
 ) -> None:
-    """Prints the table, by `show` if given, or only the JSON if standard output gets it."""
+    """Writes the JSON if requested, and prints the table unless standard output has the JSON."""
     if json_to is not None:
         text = json_text(document) + "\n"
         if json_to == "-":
@@ -52,11 +52,11 @@ def write(path: str | PathLike[str], content: bytes) -> None:
 
 
 UNLIMITED = 1 << 20
-"""The columns if standard output is not a terminal, so that lines are never broken."""
+"""The width of lines if standard output is not a terminal, so that lines are never broken."""
 
 
 def out() -> Console:
-    """Standard output."""
+    """The console for standard output."""
     from peerlane.cli.screen import Printable
 
     return Printable(width=None if sys.stdout.isatty() else UNLIMITED)
@@ -86,13 +86,13 @@ def _print(message: str, *marks: str | tuple[str, str]) -> None:
 
 
 class InterruptedWorkError(Exception):
-    """The user interrupted the work; the message describes which results there are."""
+    """The user interrupted the work; the message states which results exist."""
 
 
 _clock = time.monotonic
 
 _LEAST_SHARE, _LEAST_S = 0.05, 2.0
-"""The share of the work and the seconds after which the time left can be estimated."""
+"""The least share of the work and the least seconds from which the time left is estimated."""
 
 
 @contextmanager
@@ -102,8 +102,8 @@ def progress(what: str) -> Iterator[ProgressBar]:
     A terminal shows a bar. Any other output gets a line every few seconds if the progress has
     changed. Short work shows nothing.
     """
-    # The thread must not import anything: each import would wait for a core that holds Python's
-    # lock.
+    # The module is imported here, because an import in the thread would wait while the core of the
+    # simulator holds Python's lock.
     from peerlane.cli import screen  # noqa: F401
 
     work = ProgressBar(what)
@@ -128,7 +128,7 @@ def progress(what: str) -> Iterator[ProgressBar]:
 
 
 class ProgressBar:
-    """The name of the work, and its progress: the `progress` of any function can be a bar."""
+    """The name and the progress of some work; a bar can be a function's argument `progress`."""
 
     def __init__(self, what: str) -> None:
         self.now = self._what = what
@@ -137,13 +137,13 @@ class ProgressBar:
         self._began_s = self._heard_s = _clock()
 
     def __call__(self, share: float) -> None:
-        """Sets the share that is done, and the time left and text of a `Progress`."""
+        """Sets the share that is done; a `Progress` also has the time left and a name."""
         known = share if isinstance(share, Progress) else Progress(share)
         self.now, self.share = known.now or self._what, float(known)
         self._remaining_s, self._heard_s = known.remaining_s, _clock()
 
     def state(self) -> str:
-        """The share done and the time left, which is estimated if the work does not report it.
+        """The share that is done and the time left, in words; an unknown time is estimated.
 
         Until an estimate is possible, the text has the elapsed time instead.
         """
@@ -180,7 +180,7 @@ def _lines() -> Iterator[Callable[[ProgressBar], None]]:
 
 
 class _Manner(NamedTuple):
-    """A way to show progress: the seconds before it starts, and the seconds between two updates."""
+    """A way to show progress, with the seconds before it starts and between two updates."""
 
     show: Callable[[], AbstractContextManager[Callable[[ProgressBar], None]]]
     first_s: float

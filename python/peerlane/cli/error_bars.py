@@ -1,4 +1,4 @@
-"""`--error-bars`: the ranges of the numbers of a run, and the defaults that cause them."""
+"""`--error-bars`: determines the range of each number of a run, and the defaults that cause it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def run_with_error_bars(request: RunRequest, read: tuple[str, str]) -> ErrorBars:
-    """Runs a scenario with defaults without a source moved, and prints the range of each number."""
+    """Varies the defaults that have no source, and prints the range of each number of the run."""
     outcome = found(request.scenario, read)
     document = head("error-bars", scenario_digest=digest_of(read[0])) | outcome.to_json()
     emit(document, table(outcome), request.outputs.json_to)
@@ -24,7 +24,7 @@ def run_with_error_bars(request: RunRequest, read: tuple[str, str]) -> ErrorBars
 
 
 def found(scenario: ScenarioRequest, read: tuple[str, str]) -> ErrorBars:
-    """The error bars of a scenario.
+    """Determines the error bars of a scenario.
 
     Args:
         scenario: The scenario with its settings.

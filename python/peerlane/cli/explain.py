@@ -31,43 +31,45 @@ def explain(  # noqa: PLR0913 - each is an option
 ) -> None:
     """Say where the flows of a scenario wait, and which changes would help.
 
-    The first line is for the whole fabric: the place where lifting the limit gains most, the rates
-    there, and the steps that lift it, one after the other, until another place is the limit. The
-    first step is the change that helps most among the changes that need no new part: a setting, a
-    slot, a route, a generation or width of a link, a buffer, the size of requests. Below it a table
-    for each place has the steps ("and" keeps the changes above), other changes ("or"), and the rate
-    of each flow when it runs alone; "no gain" names changes that gain less than 1 %. Each row was
-    found by a run of its own, and its settings have the form of --set.
+    The first line is for the whole fabric. It names the place at which raising the limit gains
+    most, the rates at this place, and the steps that raise the limit, one after the other, until
+    another place is the limit. The first step is the change that helps most among the changes that
+    need no new part: a setting, a slot, a route, a generation or width of a link, a buffer, the
+    size of requests. The tables that follow, one for each place, have the steps ("and" keeps the
+    changes above), other changes ("or"), and the rate of each flow when it runs alone; "no gain"
+    names changes that gain less than 1 %. Each row is the result of a run of its own, and its
+    settings have the form of --set.
 
     The time of a flow, from its start to its last request, is divided into shares by what the flow
     waits for; the shares add up to 100 %:
 
-    - wire: its own packets keep a wire busy.
-    - arbitration: packets of another flow keep a wire, or what they share, busy.
-    - credit: the receiver's buffer for a class, its headers or its data, is too small for its
-      delay. If a buffer is full because its packets are blocked downstream, the time is counted for
-      the downstream cause.
-    - tags, outstanding: the requests, the bytes of their completions, or the commands of a drive
-      that may be outstanding.
+    - wire: packets of the flow itself keep a wire busy.
+    - arbitration: packets of another flow keep busy a wire, or another resource that both flows
+      use.
+    - credit: the receiver's buffer for the headers or the data of a class of packets is too small
+      for the delay until its credit returns. If a buffer is full because its packets are blocked
+      downstream, the time is counted for the downstream cause.
+    - tags, outstanding: no further request may be outstanding, by the number of requests, by the
+      bytes of their completions, or by the commands of a drive.
     - replay-buffer: the replay buffer is full of packets that are not acknowledged yet.
-    - datapath: the datapath or the pace of an engine, or of the flow itself.
+    - datapath: the datapath or the pace of an engine, or the pace of the flow itself.
     - memory, socket: the memory of a host, or the connection between two of its sockets.
     - software: the driver or program that moves the flow.
     - latency: the time of a round trip through links, switches and devices.
 
     A wait for credit, memory or acknowledgements that is hidden behind a full wire is counted for
-    the wire. While a wire is the limit, packets always wait for it. So a flow whose engine waits
-    for credit, tags, outstanding bytes, acknowledgements or its own next step is limited by this
-    wait, even if the wait is the smaller part of its time. docs/reference/waits.md has more
-    details, and the keys that lift each limit.
+    the wire. If a wire is the limit, packets always wait for it. So if the engine of a flow waits
+    for credit, tags, outstanding bytes, acknowledgements or its own next step, this wait limits the
+    flow, even if it is the smaller part of the flow's time. docs/reference/waits.md has more
+    details, and the keys that raise each limit.
 
     With --error-bars, the sentence of each place has the range in which its rate may lie, and the
     default on which the range depends most.
 
-    If more than 4 flows are alike, that is, differ only in numbers and in the numbers in their
-    names, the slowest flow is shown. --all shows each flow with all its shares, and also places
-    that are lifted by a change shown above; --flow shows one flow. If there are more than 8 places,
-    only the first 8 are lifted, unless --all or --json is given.
+    Flows are alike if they differ only in numbers, including numbers in their names. Of more than 4
+    flows that are alike, only the slowest is shown. --all shows each flow with all its shares, and
+    also places whose limit is raised by a change shown above; --flow shows one flow. If there are
+    more than 8 places, only the limits of the first 8 are raised, unless --all or --json is given.
     """
     from peerlane.cli.console import emit, progress
     from peerlane.cli.head import head

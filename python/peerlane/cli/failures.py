@@ -1,4 +1,4 @@
-"""The message and the exit status of a command that fails."""
+"""Prints the message of a command that fails, and determines its exit status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from peerlane.reproduction.reproduce import UnknownNameError
 from peerlane.results.reading import FileError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""Errors of a full disk or of a closed stream: the use of the command was right, but it failed."""
+"""Errors of a full disk or a closed stream: the command failed, although its use was correct."""
 
 
 def status_of(error: Exception) -> int:
@@ -50,7 +50,7 @@ def status_of(error: Exception) -> int:
             return FAILED
         case OSError():
             is_full = error.errno in _FULL
-            # Every function that writes a file puts the file's name into the error.
+            # Functions that write a file put the file's name into the error.
             where = error.filename or ("standard output" if is_full else None)
             why = "it is closed" if error.errno == errno.EBADF else error.strerror or str(error)
             complain((f"{where}: " if where else "") + why.lower())

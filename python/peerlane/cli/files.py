@@ -1,4 +1,4 @@
-"""The files of a command: an output must not be an input or another output."""
+"""Checks the files of a command: an output must not be an input or another output."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _Identity = tuple[int, int] | str
 
 
 def keep_apart(reads: Iterable[str | None], writes: Mapping[str, str | None]) -> None:
-    """Refuses outputs that would overwrite an input or each other.
+    """Refuses an output that would overwrite an input or another output.
 
     Args:
         reads: The paths of the inputs; - is standard input.
-        writes: The paths of the outputs, by their options; - is standard output.
+        writes: The paths of the outputs, by the options that name them; - is standard output.
     """
     inputs = {_identity(path, STANDARD_INPUT) for path in reads if path is not None}
     outputs = {
@@ -44,7 +44,7 @@ def keep_apart(reads: Iterable[str | None], writes: Mapping[str, str | None]) ->
 
 
 def keep_from_tables(files: Mapping[str, str | None], folder: str | None) -> None:
-    """Refuses files, by their options, that a table of `--parquet` could replace."""
+    """Refuses a file, named by an option, that a table of `--parquet` could replace."""
     for option, path in files.items():
         if folder is None or path is None or Path(path).suffix != ".parquet":
             continue

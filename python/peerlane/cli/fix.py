@@ -34,13 +34,13 @@ def fix(
 ) -> None:
     """Rename the keys that had other names in older versions, in place.
 
-    Comments and layout stay as they are. Each change is printed with its line. So is each change
-    that you have to make yourself, because the value of the key has another meaning now. If the
-    text is read from standard input, it is printed with the new keys.
+    Comments and layout stay as they are. Each change is printed with its line. If the value of a
+    key has another meaning in this version, the change is printed, but you have to make it
+    yourself. If the text is read from standard input, it is printed with the new keys.
 
-    The exit status is 1 when a change is left to you, and with --check or --diff when a file would
-    change. It is 2 when a file is no TOML, or cannot be read or written: this file stays as it is,
-    and the others are rewritten.
+    The exit status is 1 if you have to make a change yourself, and with --check or --diff if a file
+    would change. It is 2 if a file is no TOML, or cannot be read or written: such a file stays as
+    it is, and all other files are rewritten.
     """
     from peerlane.cli.failures import status_of
 
@@ -71,7 +71,7 @@ def _fix(file: str, *, writes: bool, shows: bool) -> int:
     else:
         with Path(file).open("rb") as opened:
             content = opened.read(MOST_BYTES + 1)
-    scenario_of(BytesIO(content), name)  # refuses what is no text
+    scenario_of(BytesIO(content), name)  # raises an error if the file is no text
     text = content.decode()
     new, made, left = _core.fix(text, name)
     for line, what in sorted(made + left):
@@ -92,7 +92,7 @@ def replace(path: Path, content: bytes) -> None:
     Raises:
         OSError: The file cannot be written, and is unchanged.
     """
-    real = path.resolve()  # a symbolic link stays one
+    real = path.resolve()  # a symbolic link stays a symbolic link
     if not real.is_file():
         raise OSError(errno.EINVAL, "Is no regular file; - is standard input", str(path))
     if not os.access(real, os.W_OK):

@@ -1,4 +1,4 @@
-"""The failure of the user's own code, such as a device model: the place, and then the reason."""
+"""Prints a failure of the user's own code, such as a device model: its place and its reason."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from peerlane.cli.console import complain, say
 from peerlane.programs.place import is_own, raised_at
 
 _FRAME = re.compile(r"\n(?=\s+\d+: )")
-"""The beginning of a frame of the backtrace in the message of a panic."""
+"""The beginning of a stack frame in the backtrace of a panic's message."""
 
 
 def complain_of_code(error: Exception) -> None:

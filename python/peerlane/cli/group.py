@@ -1,4 +1,4 @@
-"""Groups of commands. A command is imported when it is called, listed or completed."""
+"""Groups of commands, which import a command only when it is called, listed or completed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from peerlane.cli.spread import spread
 
 
 class Command(NamedTuple):
-    """A command or a group of commands, and the module that has it."""
+    """A command or a group of commands, and the module that implements it."""
 
     module: str
     attribute: str
     settings: dict[str, Any] | None = None
-    """The settings of the command's context."""
+    """The settings of the command's context in the library click."""
     is_brief: bool = False
     """Whether the command has so many options that its help shows only the beginning of each
     text."""
@@ -54,7 +54,7 @@ class _Commands(Mapping[str, Any]):
 
 
 def group(help_: str, places: Mapping[str, Command], **options: Any) -> typer.Typer:  # noqa: ANN401 - as `Typer` has them
-    """An application of these commands, which prints its help if no command is named.
+    """Creates an application of these commands, which prints its help if no command is named.
 
     Args:
         help_: The help of the application.

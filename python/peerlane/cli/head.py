@@ -1,4 +1,4 @@
-"""The first fields of every JSON document: its form, the version, the scenario and the command."""
+"""Makes the first fields of every JSON document: form, version, scenario and command."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def command() -> tuple[str, ...]:
 
 
 def head(kind: str, *, scenario_digest: str | None = None) -> dict[str, Any]:
-    """The name and version of the document's form, the version of Peerlane, scenario and command.
+    """The first fields: the form of the document, the version of Peerlane, scenario and command.
 
     Args:
         kind: The kind of the document: `peerlane-KIND/1` is its form.

@@ -1,4 +1,4 @@
-"""The signals that end a command: Ctrl-C, and the SIGTERM of a batch system at the end of a job.
+"""Handles the signals that end a command: Ctrl-C, and the SIGTERM of a batch system.
 
 Both signals raise `KeyboardInterrupt`, so that the numbers measured so far are printed; the exit
 status is 128 plus the number of the signal, as in shells.
@@ -11,7 +11,7 @@ import signal
 import sys
 from contextlib import suppress
 
-# Loading the module typing would delay the time from which interrupts are handled.
+# An import of the module typing would delay the time from which interrupts are handled.
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _received = [signal.SIGINT]
 
 
 def handled() -> list[signal.Signals]:
-    """The signals that end this process and have their default handlers."""
+    """The signals of `ENDING` that still have their default handlers in this process."""
     default = (signal.default_int_handler, signal.SIG_DFL)
     return [number for number in ENDING if signal.getsignal(number) in default]
 

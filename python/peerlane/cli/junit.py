@@ -1,4 +1,4 @@
-"""The expectations of a run as JUnit XML, which CI servers can read."""
+"""Writes the expectations of a run as JUnit XML, which CI servers can read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def junit(result: RunResult, faults: Sequence[str]) -> bytes:
-    """A test suite with a test case for each expectation, and another for faults of the run.
+    """A test suite with a test case for each expectation, and one more if the run has faults.
 
     Args:
         result: The result of the run.

@@ -1,4 +1,4 @@
-"""`peerlane list`: names models, profiles, parameters, published systems, scenarios."""
+"""`peerlane list`: lists models, profiles, parameters, published systems and scenarios."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = {
     "scenarios": ("name", "title"),
     "recipes": ("name", "question", "command"),
 }
-"""The topics, and the columns of each topic; the first column is a name."""
+"""The topics of the list, each with its columns; the first column is a name."""
 
 
 def list_(
@@ -55,7 +55,8 @@ def list_(
 
     - `peerlane list parameters`: all parameters
     - `peerlane list tags`: entries with "tags" in their name or description
-    - `peerlane list --model nic latency`: the parameters of a `nic` that have to do with latency
+    - `peerlane list --model nic latency`: the parameters of a `nic` with "latency" in their name or
+      description
 
     If the terminal is too short for the list, it is shown by `$PAGER`, or `less`.
     """
@@ -101,7 +102,7 @@ def _everything() -> dict[str, list[Entry]]:
 
 
 def _of_model(chosen: dict[str, list[Entry]], name: str, models: list[Entry]) -> dict[str, Any]:
-    """The model of this name with its own parameters, then the parameters of every device.
+    """The model of this name, its own parameters, and then the parameters that all devices have.
 
     Raises:
         typer.BadParameter: The model does not exist.

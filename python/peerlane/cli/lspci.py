@@ -1,4 +1,4 @@
-"""`peerlane lspci`: the real `lspci` on a simulated fabric."""
+"""`peerlane lspci`: runs the real `lspci` on a simulated fabric."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def lspci(
 
     `peerlane lspci FILE -vvv -s 01:00.0`; all options after `--` go to lspci.
 
-    The registers have the values after enumeration. After a run the registers of Advanced Error
-    Reporting and Device Status show the errors of each function. Each host is a PCI domain. The
-    exit status is the exit status of lspci, from the package pciutils.
+    The registers have the values after enumeration. With --after-run, the registers of Advanced
+    Error Reporting and Device Status show the errors of each function in the run. Each host is a
+    PCI domain. The exit status is the exit status of lspci, from the package pciutils.
     """
     simulation = scenario.simulation()
     if after_run:

@@ -55,7 +55,7 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
 
 
 def _taken(name: str, language: str, texts: Mapping[Path, str]) -> str | None:
-    """The model, module or name that conflicts with the new name; `None` if the name is free."""
+    """The model, module or keyword that conflicts with the new name; `None` if there is none."""
     module, own = name.replace("-", "_"), _class(name)
     if any(one["name"] == name for one in catalogue()["models"]):
         return f"the built-in model {name}"
@@ -97,10 +97,10 @@ def _rust(name: str) -> Iterator[tuple[Path, str]]:
     template = _TEMPLATES / "copier"
     for file in ("src/lib.rs", "tests/bench.rs"):
         yield Path(name, file), _named((template / file).read_text("utf-8"), name)
-    # The part before the package section is about the example.
+    # The part before the package section describes the example, so it is left out.
     _, begin, manifest = (template / "Cargo.toml").read_text("utf-8").partition("[package]")
-    # With a copy of the crate, the model is built without a registry, for the version that this
-    # Peerlane loads.
+    # The folder has a copy of the crate. So the model can be built without a crate registry, and
+    # has the version of the interface that this Peerlane can load.
     crate = 'peerlane-device = { path = "peerlane-device" }'
     manifest = re.sub(r"peerlane-device = .*", crate, manifest)
     yield Path(name, "Cargo.toml"), begin + manifest.replace('"copier"', f'"{name}"')

@@ -28,7 +28,7 @@ MOST_RUNS = 100_000
 
 @contextmanager
 def wrong_use(option: str | None = None) -> Iterator[None]:
-    """Turns a `ValueError` into a wrong use of the command or an option, except in scenarios."""
+    """Reports a `ValueError`, but no `ScenarioError`, as a wrong use of the command or option."""
     try:
         yield
     except ValueError as error:
@@ -81,7 +81,7 @@ def writable(path: str | None) -> str | None:
 
 
 def json_file(path: str | None) -> str | None:
-    """A file that can be written; other names of standard output, such as /dev/stdout, become -."""
+    """Checks that a file can be written; returns its path, or - for any name of standard output."""
     return "-" if path is not None and is_standard_output(path) else writable(path)
 
 
@@ -118,7 +118,7 @@ ReportTo = Annotated[
 
 
 def _table_folder(path: str | None) -> str | None:
-    """A folder for tables, which can be created or written, if the tables can be made at all."""
+    """Checks that a folder for tables can be written, and that tables can be made."""
     if path is None:
         return None
     from peerlane.results.parquet import check_pyarrow, table_files
@@ -163,7 +163,7 @@ def _models(context: typer.Context, given: list[str] | None) -> list[str]:
 
 @contextmanager
 def loaded(given: Sequence[str]) -> Iterator[None]:
-    """Loads device models, each given as NAME=FILE, for the duration of the context.
+    """Loads device models, each given as NAME=FILE, in this context.
 
     Raises:
         typer.BadParameter: A value does not name a model; the message has the reason.

@@ -1,4 +1,4 @@
-"""The outcome of a run: the printed and written numbers, and the exit status."""
+"""Runs a simulation, prints and writes its numbers, and determines the exit status."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 MOST_FAILURES = 8
-"""The most failures that one message names; the table and JSON have all."""
+"""The most failures that one message names; the table and the JSON have all failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Outcome:
 
 
 def simulate(simulation: Simulation, request: RunRequest) -> Outcome:
-    """Runs to the end, until the user interrupts, or until a model fails.
+    """Runs a simulation to its end, or until the user interrupts it or a model fails.
 
-    Without a number of threads, the run has as many threads as save time.
+    If the request has no number of threads, the simulator chooses the number that saves most time.
     """
     broken_off = result = None
     unwritten: list[OSError] = []
@@ -61,14 +61,15 @@ def conclude(
     lines: Sequence[str],
     write_more: Callable[[], bool],
 ) -> None:
-    """Prints and writes a result; then, if something failed, ends with a failure.
+    """Prints and writes a result; ends the command with a failure if something has failed.
 
     Args:
         simulation: The simulation that ran.
         outcome: The outcome of the run.
         request: The request of the run.
         lines: The lines to print below the tables.
-        write_more: A function that writes more of the run; it returns false if writing fails.
+        write_more: A function that writes further files of the run; it returns false if writing
+            fails.
     """
     result, outputs = outcome.result, request.outputs
     kept = result if request.interval is not None else replace(result, series=None)

@@ -1,4 +1,4 @@
-"""Long output in a terminal, one screen at a time."""
+"""Shows long output in a terminal, one screen at a time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def show(shown: RenderableType) -> None:
 
 
 def _pager() -> str | None:
-    """The command of the pager; `None` if the terminal can only print."""
+    """The command of the pager; `None` if the terminal cannot move its cursor."""
     if os.environ.get("TERM") in {None, "dumb"}:
         return None
     found = shutil.which("less") or shutil.which("more")
@@ -46,12 +46,12 @@ def _pager() -> str | None:
 
 
 def _page(text: str, pager: str) -> None:
-    # The option -R shows colours; a user's own options of less have priority.
+    # The option -R of less shows colours; the user's own options of less have priority.
     environment = {"LESS": "-R"} | os.environ
     process = subprocess.Popen(  # noqa: S602 - a pager is a command of the user's shell
         pager, shell=True, stdin=subprocess.PIPE, env=environment, text=True, encoding="utf-8"
     )
-    # A user who leaves the pager needs no more output.
+    # If the user leaves the pager, the rest of the output is not needed.
     with suppress(BrokenPipeError, KeyboardInterrupt):
         process.communicate(text)
     while process.poll() is None:

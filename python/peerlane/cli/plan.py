@@ -1,4 +1,4 @@
-"""`peerlane plan`: finds what fits on a fabric, from its measured rates."""
+"""`peerlane plan`: finds which workloads a fabric can carry, from its measured rates."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ plan_app = group(
 )
 
 TRANSFER = 4 << 30
-"""The bytes of the measured transfer: so many that its beginning and end have no effect on the
-rate."""
+"""The bytes of the measured transfer, which is so long that its beginning and its end do not affect
+the rate."""
 
 
 def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
@@ -61,9 +61,10 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
 ) -> None:
     """Compare video formats with the measured rates of a fabric.
 
-    A fabric with FPGA cards is measured by sweeps of their memories, all cards side by side, each
-    with a share of every frame; any other fabric by its own flows, as in `peerlane run`. A format
-    fits if it needs no more than the slowest of these rates.
+    In a fabric with FPGA cards, the rates are measured by transfers to and from the memories of all
+    cards at the same time, each of which has a share of every frame. In any other fabric, the rates
+    of the flows are measured, as in `peerlane run`. A format fits if it needs no more than the
+    slowest rate.
     """
     from peerlane.results.document import encode
 
@@ -77,7 +78,7 @@ def video(  # noqa: PLR0913, PLR0917 - a command has the options that it has
 
 
 def _rates(file: str | None) -> Mapping[str, float]:
-    """The rates of a fabric in bytes per second, by name."""
+    """The measured rates of a fabric in bytes per second, by their names."""
     from peerlane import Fabric, Simulation
     from peerlane.opae.card import configure, places
     from peerlane.opae.steady import steady_rates

@@ -1,4 +1,4 @@
-"""`peerlane plot`: figures of the results of sweeps and runs."""
+"""`peerlane plot`: draws figures of the results of sweeps, runs and reproductions."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def plot(  # noqa: PLR0913 - each is an option
     in the seed are shown as their mean with its 95 % confidence interval. A sweep of loads is
     plotted as latency over offered load. In a plot of a run, columns are fields of all entries of a
     list, such as `--y links.utilisation` or `--x flows.bytes --y flows.latency_ns.p99`. In a figure
-    of `peerlane reproduce`, rings are published values and full marks are simulated values.
+    of `peerlane reproduce`, rings are published values and filled marks are simulated values.
     """
     target = out or str(Path(result).parent / f"{Path(result).stem}.svg")
     keep_apart([result], {"--out": target})

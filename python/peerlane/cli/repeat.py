@@ -1,4 +1,4 @@
-"""`peerlane run --repeat`: runs of a scenario with several seeds, and confidence intervals."""
+"""`peerlane run --repeat`: runs a scenario with several seeds, for confidence intervals."""
 
 from __future__ import annotations
 

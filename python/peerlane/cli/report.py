@@ -1,4 +1,4 @@
-"""The option `--report` of commands: a page in a folder, in addition to the printed text."""
+"""The option `--report` of commands: writes a page into a folder, in addition to the output."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def open_folder(path: str | None) -> Folder | None:
 
 
 def origin(seed: str, digest: str | None = None, file: str = "-", name: str = "") -> Origin:
-    """The origin of a page: this command, and, if given, the file and the name of the scenario."""
+    """The origin of a page: this command, the seed, and, if given, the scenario's file and name."""
     from peerlane.report.page import Origin
 
     made = head("report")
@@ -57,9 +57,9 @@ def origin(seed: str, digest: str | None = None, file: str = "-", name: str = ""
 
 
 def write_pages(folder: Folder | None, pages: Callable[[], Sequence[Page]]) -> bool:
-    """Writes pages if `--report` is given, and prints their path; false if writing failed.
+    """Writes pages if `--report` is given, and prints their path; returns false if writing fails.
 
-    The results are already printed, so a page that cannot be written does not affect them.
+    The results are already printed, so they are not lost if a page cannot be written.
     """
     if folder is None:
         return True

@@ -79,22 +79,22 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
 ) -> None:
     """Run a published system's experiments and compare them with its published figures.
 
-    Without SYSTEM one line sums up each system, and figures for which a source has no value are
-    left out unless --all is given. With SYSTEM the rows with a published value are shown and the
-    others counted. JSON has every row, with a note such as the arithmetic behind a limit, and with
-    --sensitivity the change of the row by each parameter, in percent.
+    Without SYSTEM, one line sums up each system. With SYSTEM, the rows with a published value are
+    shown, and the rows without one are counted; --all shows every row. JSON has every row, with a
+    note such as the arithmetic behind a limit, and with --sensitivity the change of the row by each
+    parameter, in percent.
 
     With --set, keys of the scenario in the system's folder have other values, and each row also has
     the value of the unchanged scenario.
 
-    With --implementation rtl, the circuits of devices, which `make gateware` builds, run in place
-    of their models. The cycles that a circuit needs are then a result, and not a parameter:
-    `idle_cycles` and `descriptor_cycles` have no effect.
+    With --implementation rtl, RTL modules of devices, which `make gateware` builds, run in place of
+    the device models. The cycles that an RTL module needs are a result of the run, and not a
+    parameter: `idle_cycles` and `descriptor_cycles` have no effect.
 
     With --report, each system has a page of its figures and tables, its fitted parameters and the
     topology.
 
-    The exit status is 1 when a row is further from the published value than its tolerance, and when
+    The exit status is 1 if a row differs from the published value by more than its tolerance, or if
     `sensitivity.toml` does not confirm that a row is predicted, for example after a change of
     `experiments.py`. The rows are shown in any case.
     """
@@ -163,7 +163,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - each is an option
 def _check_changes(
     system: str | None, settings: list[str] | None, implementation: str | None, *, save: bool
 ) -> None:
-    """Refuses options that change a system if no system is named or its values are to be saved."""
+    """Refuses options that change a system, if no system is named or if --save is given."""
     if settings and system is None:
         raise typer.BadParameter("--set needs the SYSTEM whose scenario it changes")
     if implementation and system is None:
@@ -178,7 +178,7 @@ def _check_changes(
 
 
 def _are_founded(reports: Sequence[Report]) -> bool:
-    """Whether the records of the systems confirm all predictions; prints an error for each other.
+    """Whether the records of the systems confirm all predictions; prints an error if not.
 
     If the user has changed a system's folder, its record does not confirm the predictions.
     """
@@ -192,7 +192,7 @@ def _are_founded(reports: Sequence[Report]) -> bool:
 
 
 def _no_others(*others: object) -> None:
-    """Refuses options that have no effect with --sensitivity --save."""
+    """Refuses the given options, which have no effect with --sensitivity --save."""
     if any(others):
         raise typer.BadParameter(
             "--sensitivity --save writes a file, and has no use for --json, --set, --report or"

@@ -1,4 +1,4 @@
-"""Requests of the command line: a scenario, and the options of `peerlane run` with their rules."""
+"""Defines the options of `peerlane run` with their rules, and the scenario of any command."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioRequest:
-    """A scenario, and the changes of its keys and seed."""
+    """The scenario of a command, with other values of some keys and another seed."""
 
     file: Scenario
     settings: Settings = None
@@ -61,11 +61,11 @@ class ScenarioRequest:
     def simulation(
         self, circuits: str | None = None, text: tuple[str, str] | None = None
     ) -> Simulation:
-        """The simulation of the scenario, in which some devices are circuits.
+        """The simulation of the scenario, in which some devices are RTL modules.
 
         Args:
-            circuits: The names of these devices, separated by commas.
-            text: The value of `text`, if the scenario has been read already.
+            circuits: The names of the devices that are RTL modules, separated by commas.
+            text: The value that `self.text()` returned, if the scenario has been read already.
         """
         from peerlane.cli.scenarios import simulation_of
 
@@ -86,7 +86,7 @@ class ScenarioRequest:
             warn(f"--model {name}: no device of the scenario has this model; {right}")
 
     def again(self, command: str) -> str:
-        """The command line of another command for the same scenario."""
+        """The command line that runs another command on the same scenario."""
         options = [("--set", self.settings), ("--model", self.models)]
         words = [
             word for option, values in options for one in values or () for word in (option, one)
@@ -96,7 +96,7 @@ class ScenarioRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outputs:
-    """Files and folders for the numbers of a run."""
+    """The files and folders to which the numbers of a run are written."""
 
     json_to: JsonTo = None
     parquet_to: ParquetTo = None
@@ -204,4 +204,4 @@ STEADY = "measure.steady=true"
 """The setting that --steady adds."""
 
 _OF_MANY = {"--set", "--model", "--seed", "--steady", "--explain", "--json"}
-"""The options that are also possible with many runs, which always have a single thread each."""
+"""The options that are also possible if there are many runs, each of which has a single thread."""

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 FINEST = "100 ns"
-"""The interval of the samples of a report, if none is given. The simulator doubles the interval
-until all samples of the run fit into memory, so that one run is enough, however long it is."""
+"""The initial interval of the samples of a report, if --interval is absent. The simulator doubles
+the interval whenever the samples need too much memory, so that it suits runs of any length."""
 
 
 def run(request: RunRequest) -> None:
     """Simulate a scenario and print what its flows, traffic, links and fibres did.
 
-    The exit status is 1 when the fabric answered with an error, when bytes of a flow or a workload
-    were lost or changed, or when a number is not within the bounds of an [[expect]] of the
-    scenario; each of these numbers is printed. --junit has the expectations as test cases. After an
-    interrupt (Ctrl-C) or a SIGTERM, such as batch systems send, the numbers up to this time are
-    printed, marked as partial (JSON: `partial`); the status is 130 or 143.
+    The exit status is 1 if the fabric answered a request with an error, if bytes of a flow or a
+    workload were lost or changed, or if a number is not within the bounds of an [[expect]] of the
+    scenario; each number outside its bounds is printed. --junit has the expectations as test cases.
+    After an interrupt (Ctrl-C) or a SIGTERM, such as batch systems send, the numbers up to this
+    time are printed, marked as partial (JSON: `partial`); the status is 130 or 143.
 
     Columns of a flow:
 
@@ -39,62 +39,68 @@ def run(request: RunRequest) -> None:
       requester for reads and round trips; it includes the wait for the wire. JSON has p90 and p99.9
       (`p999`), too, and all latencies as an HDR histogram in picoseconds (`histogram_ps`:
       HdrHistogram V2, compressed, base64).
-    - GB/s, MiB/s: bytes over the time between the two readings of the flow's `clock`; with
-      `duration`, over the time from the start to the end of the duration, or to the last reading if
-      it is later (JSON: `under_way_ns`). "arrival" reads the first bit on the wire (of messages, of
-      the first doorbell) and the last byte at its destination; "sender" the first and the last bit
-      of its requests on the wire; "application" the system call that moves the flow and its return.
-      JSON has the readings as `first_byte_ns` and `last_byte_ns`.
-    - call: duration of that system call, if a driver moves the flow (a device with model "sg-dma").
-    - ±: half of the 95 % confidence interval of the rate, with --steady, as a part of the rate.
+    - GB/s, MiB/s: bytes divided by the time between the two readings of the flow's `clock`. With
+      `duration`, the time is from the start to the end of the duration, or to the last reading if
+      that is later (JSON: `under_way_ns`). The clock "arrival" is read at the first bit on the wire
+      (of messages: of the first doorbell) and when the last byte arrives at its destination; the
+      clock "sender" at the first and the last bit of the flow's requests on the wire; the clock
+      "application" when the system call that moves the flow begins and returns. JSON has the
+      readings as `first_byte_ns` and `last_byte_ns`.
+    - call: duration of the system call that moves the flow, if a driver moves it (a device with the
+      model "sg-dma").
+    - ±: half of the 95 % confidence interval of the rate, relative to the rate (with --steady).
     - steady: the rate within `[measure]`; empty (JSON: null) if the flow was not active all the
       time.
-    - direction "both": `size` each way; a row for both together, then a row for writes and a row
-      for reads (JSON: `directions`).
-    - data: "intact" when every byte arrived, exactly once, as it was sent; "incomplete" when some
-      did not arrive; "differs" when some are wrong; "not compared" when all arrived and another
-      flow uses the bytes that are read, too.
+    - direction "both": `size` bytes in each direction, with a row for both directions together, a
+      row for writes and a row for reads (JSON: `directions`).
+    - data: "intact" if every byte arrived exactly once, as it was sent; "incomplete" if bytes did
+      not arrive; "differs" if bytes are wrong; "not compared" if all bytes arrived, but another
+      flow also uses the memory that is read.
 
-    The last line names the place where most flows wait longest; `peerlane explain` finds changes
-    that help, and JSON has `waits`. --no-explain omits the line, and saves a few percent of the
-    run.
+    The last line names the place at which most flows wait longest; `peerlane explain` finds changes
+    that help. JSON has the waits of each flow in `waits`. --no-explain omits this line, and
+    shortens the run by a few percent.
 
     Columns of a direction of a link, within `[measure]`, or else from the first `start` of a
     workload to the end of the last one (JSON: `measured_ns`):
 
-    - used: the share of time with anything on the wire, while a workload that crosses the link was
-      active (JSON: `under_way_ns`); of the whole time, if none crosses it.
-    - full: the share of the same time in slots in which the wire was busy for 95 % or more; a slot
-      is about a fiftieth of the run, or more in large fabrics.
-    - GB/s together: payload while all workloads that cross the link were active.
+    - used: the share of time in which the wire carried anything. Only the time counts in which a
+      workload that crosses the link was active (JSON: `under_way_ns`); if no workload crosses the
+      link, the whole time counts.
+    - full: the share of the same time in which the wire was nearly always busy. The time is divided
+      into slots of about a fiftieth of the run (longer in large fabrics), and a slot counts if the
+      wire was busy for at least 95 % of it.
+    - GB/s together: payload rate in the time in which all workloads that cross the link were
+      active.
     - payload, overhead: bytes of data; bytes of headers, framing, link CRC and packets sent again.
     - DLLPs, ordered sets: bytes of acknowledgements and credits; bytes that keep the lanes in step.
     - replays: TLPs sent again.
-    - stalled: time in which a packet waited only for credit.
+    - stalled: time in which a packet waited for credit and for nothing else.
 
     Columns of traffic, the workload of a network, payload for each node:
 
     - offered, accepted: the rate that each node should send, and the rate that arrived within
-      `[measure]`: the mean over the nodes, and the least and the most of a node.
+      `[measure]`, as the mean, the least and the greatest rate of a node.
     - fairness: Jain's index over the nodes, 1 if all have the same rate.
     - latency: from the time when a message was due to its last byte at the target.
 
-    For each direction of a fibre, in the same time as links: a packet travels in frames; overhead
-    is the rest of their cycles, and frames sent again; control is cycles of credits,
-    acknowledgements and pauses. A network of more than 16 fibres has one line for all; of more than
-    32 directions of links the busiest 16 are shown. JSON has all.
+    Each direction of a fibre has a row, for the same time as links. A packet on a fibre travels in
+    frames: overhead is all cycles of frames except payload, and frames sent again; control is the
+    cycles of credits, acknowledgements and pauses. A network of more than 16 fibres has one row for
+    all fibres; of more than 32 directions of links, only the 16 busiest are shown. JSON has all
+    rows.
 
     Flows begin when every link is up: `start` and `[measure]` count from this time. Times in
     results count from the beginning of the run, including link initialisation.
 
-    With --report, the page has the topology, latencies, waits of flows, and rates and queue lengths
-    over time, sampled with --interval or else with the shortest possible interval.
+    With --report, a page has the topology, latencies, waits of flows, and rates and queue lengths
+    over time. The interval of the samples is --interval, or else the shortest possible interval.
 
     With --error-bars, the range of each rate and latency is printed instead; a page of --report
     also has the range of each flow's rate.
 
     docs/reference/results.md describes the JSON, and the tables of --parquet. If there are more
-    than 64 flows, the slowest 16 are shown, with a line for all.
+    than 64 flows, the slowest 16 are shown, with a row for all flows together.
 
     A request larger than MPS (writes) or MRRS (reads) is sent as several TLPs; its latency ends
     with the last one.
@@ -134,7 +140,7 @@ def run(request: RunRequest) -> None:
 
 
 def _run_with_error_bars(request: RunRequest) -> None:
-    """Prints error bars; with --report, runs once more and writes a page that has them."""
+    """Prints error bars; with --report, runs once more and writes a page with the error bars."""
     from peerlane.cli.error_bars import run_with_error_bars
     from peerlane.cli.outcome import judge_failures, simulate
     from peerlane.cli.report import open_folder, write_pages
@@ -167,7 +173,7 @@ def _watch(simulation: Simulation, request: RunRequest) -> None:
 
 
 def _sample(simulation: Simulation, request: RunRequest) -> float | None:
-    """Samples from now on, if --interval or --report is given; the interval in nanoseconds."""
+    """Begins to sample if --interval or --report is given; returns --interval in nanoseconds."""
     if request.interval is not None:
         with wrong_use("--interval"):
             return simulation.sample(every=request.interval)
@@ -179,7 +185,7 @@ def _sample(simulation: Simulation, request: RunRequest) -> float | None:
 def _where_flows_wait(
     simulation: Simulation, result: RunResult, request: RunRequest, read: tuple[str, str]
 ) -> Iterator[str]:
-    """The place that limits the flows, and the command that finds changes that would help."""
+    """Yields a line with the place that limits the flows, and the command that finds remedies."""
     if request.explain and result.waits is not None:
         explanation = _explained(simulation, result, request, read, most=0)
         if explanation.bottlenecks:
@@ -194,7 +200,7 @@ def _explained(
     read: tuple[str, str],
     **options: Any,  # noqa: ANN401 - those of the function
 ) -> Explanation:
-    """The places where flows wait; with the changes that would help, unless `most` is 0."""
+    """Explains where flows wait, with the changes that would help unless `most` is 0."""
     from peerlane.explaining.explain import explained
 
     text, source = read

@@ -1,4 +1,4 @@
-"""The scenarios that commands read: files, names of shipped ones, and standard input."""
+"""Reads the scenarios of commands: from files, from standard input, or shipped with Peerlane."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from peerlane.fabric.settings import Setting
 
 _MOST_NAMES = 12
-"""The most devices that a message names."""
+"""The most devices that one message names."""
 
 
 def scenario_text(file: str) -> tuple[str, str]:
@@ -54,9 +54,9 @@ def open_simulation(
     settings: Sequence[str] | None = None,
     circuits: str | None = None,
 ) -> Simulation:
-    """The simulation of a scenario, which `scenario_text` reads, with new values of some keys.
+    """Reads a scenario by `scenario_text`, and creates its simulation with new values of some keys.
 
-    The devices named in `circuits`, the value of --rtl, are circuits instead of models.
+    `circuits`, the value of --rtl, names the devices for which RTL modules run instead of models.
     """
     return simulation_of(*scenario_text(file), seed=seed, settings=settings, circuits=circuits)
 
@@ -69,7 +69,7 @@ def simulation_of(
     settings: Sequence[str] | None = None,
     circuits: str | None = None,
 ) -> Simulation:
-    """The simulation of the scenario in a text, as for `open_simulation`."""
+    """Creates the simulation of the scenario in a text; arguments are as for `open_simulation`."""
     if not settings and circuits is None:
         return Simulation(text, source=source, seed=seed)
     scenario = parsed(text, source)
@@ -101,7 +101,7 @@ def _values(
 
 
 def _implementations(scenario: Scenario, circuits: str) -> list[str]:
-    """The keys that replace the models of devices by circuits; `circuits` has names and commas."""
+    """The keys that replace the models of the devices in `circuits` by RTL modules."""
     names = [name.strip() for name in circuits.split(",") if name.strip()]
     if not names:
         raise typer.BadParameter("write the names of devices, such as a,b", param_hint="--rtl")

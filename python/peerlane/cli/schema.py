@@ -10,9 +10,9 @@ from peerlane.cli.options import Models
 def schema(_models: Models = None) -> None:
     """Print the JSON Schema of scenarios, by which editors complete and check them.
 
-    An editor that reads TOML with schemas, such as VS Code with Even Better TOML, uses the schema
-    for a file that begins with `#:schema ./scenario.schema.json`; `peerlane schema >
-    scenario.schema.json` writes it. `--model` adds the keys of a model that you wrote.
+    `peerlane schema > scenario.schema.json` writes the schema. An editor that supports schemas of
+    TOML, such as VS Code with Even Better TOML, uses it for a file that begins with `#:schema
+    ./scenario.schema.json`. `--model` adds the keys of a model that you wrote.
     """
     from peerlane import _core
     from peerlane.models.registry import all_models

@@ -1,4 +1,4 @@
-"""Terminals: consoles that print only printable characters, and a bar of the progress of work."""
+"""Consoles for terminals, which print only printable characters, and a progress bar."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Printable(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Renders in the same way as Console, to segments of printable text."""
+        """Renders as the class `Console` does, but with printable characters only."""
         for segment in super().render(renderable, options):
             if segment.control or segment.text.isprintable():
                 yield segment
@@ -38,20 +38,20 @@ class Printable(Console):
 
 
 class Errors(Printable):
-    """Standard error; if its reader closes the pipe, it becomes the null device."""
+    """The console for standard error; if the reader of a pipe closes it, output is discarded."""
 
     def __init__(self) -> None:
         super().__init__(stderr=True, soft_wrap=True)
 
     def on_broken_pipe(self) -> None:
-        """Continues, although Rich would end the process: messages are no result of the command."""
+        """Continues, because messages are no result of the command; Rich would end the process."""
         self.quiet = True
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 @contextmanager
 def bar() -> Iterator[Callable[[str, float, str], None]]:
-    """A bar of work on standard error: the name of the work, the share that is done, its state."""
+    """A progress bar on standard error: the name of the work, the share that is done, its state."""
     columns = (TextColumn("{task.description}"), BarColumn(20), TextColumn("{task.fields[state]}"))
     console = Printable(stderr=True)
     with Progress(*columns, console=console, transient=True, auto_refresh=False) as shown:

@@ -1,7 +1,7 @@
 """Ends the process at the second interrupt, because a model may be in a call that never returns.
 
-Python handles an interrupt between two of its instructions, but not during a call of a library. So
-a thread reads the signals themselves.
+Python handles an interrupt between two of its own instructions, but not during a call of a library.
+So a separate thread receives the signals.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _PATIENCE_S = 1.0
-"""The time from the first interrupt to the advice: more than an interrupted command needs to
-end."""
+"""The time from the first interrupt to the advice to interrupt again, in seconds. An interrupted
+command normally ends sooner."""
 
 _OVER = 0
-"""The byte that ends the thread, which is the number of no signal."""
+"""The byte that ends the thread; no signal has this number."""
 
 
 @contextmanager
 def second_interrupt_ends() -> Iterator[None]:
-    """Ends the process at the second Ctrl-C or SIGTERM of the block, with the signal's status."""
+    """Ends the process at the second Ctrl-C or SIGTERM in this context, with its status."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

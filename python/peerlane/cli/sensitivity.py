@@ -1,4 +1,4 @@
-"""`peerlane reproduce --sensitivity --save`: the inputs that move the predicted rows of systems."""
+"""`peerlane reproduce --sensitivity --save`: finds the inputs on which predicted rows depend."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def save_sensitivity(names: Sequence[str], figure: str | None) -> None:
-    """Writes `sensitivity.toml` of each system, and prints the predictions it does not confirm.
+    """Writes `sensitivity.toml` of each system, and prints each prediction that is not confirmed.
 
     Raises:
-        Exit: A predicted row depends on an input without a source.
+        Exit: A prediction is not confirmed: a predicted row depends on an input without a source.
     """
     wrong = []
     for name in names:

@@ -80,16 +80,18 @@ def bench_shapes(  # noqa: PLR0913 - options of a command
     ] = False,
     json_to: JsonTo = None,
 ) -> None:
-    """Measure a fixed set of fabrics, and compare with an earlier measurement of this machine.
+    """Measure the speed on a fixed set of fabrics, and compare it with an earlier measurement.
 
     `peerlane bench shapes --save before.json`, then with another version `peerlane bench shapes
     --against before.json`
 
-    Endpoints write 128 bytes at once to memory; more than 64 endpoints are below several hosts,
-    which a controller joins. Routers of a torus send messages of 256 bytes. 16 hosts send to each
-    other through a controller, or through four with cables. A unit is a write in memory, a hop over
-    a fibre, or a TLP on a link. A time has changed if all runs of one measurement are faster than
-    all runs of the other. Each shape runs in a process of its own, whose peak memory is reported.
+    A fabric of the set is called a shape. In some shapes endpoints write to memory, 128 bytes at
+    once; more than 64 endpoints are below several hosts, which a controller joins. In others,
+    routers of a torus send messages of 256 bytes, or 16 hosts send to each other through one
+    controller, or through four controllers with cables. A unit of work is a write in memory, a hop
+    over a fibre, or a TLP on a link. A time counts as changed if all runs of one measurement are
+    faster than all runs of the other. Each shape runs in a process of its own, whose peak memory is
+    reported.
     """
     from rich.console import Group
 
@@ -150,7 +152,7 @@ def _chosen(names: Sequence[str]) -> list[str]:
 def _stored(
     path: str | None, shapes: Sequence[str], divisor: int, *, whole: bool
 ) -> dict[str, Measured] | None:
-    """The stored measurement, if one is named; with `whole`, it must have all of the shapes."""
+    """The stored measurement, if `path` names one; with `whole`, it must have all shapes."""
     from peerlane import _core
     from peerlane.benchmark.shapes.baseline import read_baseline
 
@@ -173,7 +175,7 @@ def _stored(
 
 
 def _limit(text: str | None, against: str | None) -> float | None:
-    """The largest ratio that is not a failure."""
+    """The largest ratio of a new to an old value that is not a failure."""
     if text is None:
         return None
     if against is None:
@@ -189,14 +191,14 @@ def _limit(text: str | None, against: str | None) -> float | None:
 
 
 def _warn_of_load(load: float) -> None:
-    """Warns if other programs used the processors before the measurement."""
+    """Warns if other programs used the processors when the measurement began."""
     cores = os.cpu_count() or 1
     if load > _BUSY * cores:
         warn(f"busy machine (load {load:.1f} on {cores} processors): times do not compare")
 
 
 def _judge(differences: Sequence[Change], limit: float | None) -> None:
-    """Ends the command with a failure if something has grown too much."""
+    """Ends the command with a failure if a quantity has grown by more than the limit."""
     if limit is None:
         return
     grown = [one for one in differences if not one.is_noise and one.ratio > limit]

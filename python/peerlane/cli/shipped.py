@@ -1,4 +1,4 @@
-"""The scenarios that come with Peerlane: commands accept their names if no file has the name."""
+"""The scenarios that come with Peerlane: a command accepts a name if no file has this name."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ def show(
 ) -> None:
     """Show the fabric of a scenario after enumeration: widths, rates, payload sizes, addresses.
 
-    Networks follow: shape and size, routers, and the fibres with their ends and delays. Of a
-    network with more than 16 routers only the first host is shown, and of more than 16 fibres only
-    their number; JSON has all of them.
+    After the trees, networks are shown: shape and size, routers, and the fibres with their ends and
+    delays. Of a network with more than 16 routers only the first host is shown, and of more than 16
+    fibres only their number; JSON has all routers and fibres.
     """
     from peerlane.cli.console import emit
     from peerlane.cli.head import head

@@ -1,4 +1,4 @@
-"""Commands whose options are fields of dataclasses; `__post_init__` checks the options."""
+"""Defines the options of commands as fields of dataclasses, whose `__post_init__` checks them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def spread(function: Callable[..., None]) -> Callable[..., None]:
     """Replaces each parameter of the function that is a dataclass by the fields of the dataclass.
 
-    typer makes arguments and options of the fields. When the function is called, the dataclasses
-    are made of the values.
+    The library typer makes an argument or option of each field. When the function is called, the
+    values of the fields become dataclasses again.
     """
     kinds = get_type_hints(function, include_extras=True)
     del kinds["return"]
@@ -37,7 +37,7 @@ def spread(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def given(options: object) -> Iterator[str]:
-    """The names of the options, among a dataclass's fields, that differ from their defaults."""
+    """The names of the options of a dataclass whose values differ from the defaults."""
     hints = get_type_hints(type(options), include_extras=True)
     for field in fields(options):  # type: ignore[arg-type]
         value = getattr(options, field.name)
@@ -65,7 +65,7 @@ def _made(kind: Any, name: str, values: dict[str, Any]) -> Any:  # noqa: ANN401 
 
 
 def _option(kind: Any, name: str) -> str:  # noqa: ANN401 - any annotation
-    """The name of an option: from `typer.Option`, or the name that typer makes of the field."""
+    """The name of a field's option: given to `typer.Option`, or made by typer of the field."""
     infos = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
     written = next((one.default for one in infos if isinstance(one, OptionInfo)), ...)
     return f"--{name.replace('_', '-')}" if written is ... else str(written).partition("/")[0]

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from peerlane.varying.sweep import Sweep
 
 STEPS = 10
-"""The number of loads of a sweep that gives none."""
+"""The number of loads if the command line gives neither loads nor a number of steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsRequest:
-    """The options that only a sweep of keys has."""
+    """The options that only a sweep of keys (--vary) has."""
 
     metric: Annotated[
         list[str] | None,
@@ -66,7 +66,7 @@ class PointsRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadsRequest:
-    """The options that only a sweep of loads has."""
+    """The options that only a sweep of loads (without --vary) has."""
 
     loads: Annotated[
         str | None,
@@ -96,7 +96,7 @@ class LoadsRequest:
     ] = None
 
     def __post_init__(self) -> None:
-        """Refuses --steps and --to beside --loads."""
+        """Refuses --steps and --to if --loads is given."""
         if self.loads is not None and (self.to is not None or self.steps is not None):
             other = "--steps" if self.to is None else "--to"
             raise typer.BadParameter(f"--loads and {other} exclude each other; write one of them")
@@ -156,7 +156,7 @@ class SweepRequest:
 
     @property
     def journal(self) -> str | None:
-        """The file of the journal of --out."""
+        """The path of the journal beside the file of --out."""
         if self.out is None:
             return None
         from peerlane.figures.table import check_ending
@@ -170,32 +170,32 @@ def sweep(request: SweepRequest) -> None:
 
     `peerlane sweep pair --vary links.s0-b.lanes=1..8*2 --out lanes.csv`
 
-    With --vary, each combination of the values is a run of its own, with a row for the keys and
-    metrics; if rows are too wide for the terminal, each point is a column. A point that fails is
-    printed with its reason, and the others go on; the exit status is then 1, unless
-    --allow-failures is given and some points have a result. During the sweep, its points are in
-    FILE.journal beside --out FILE; after an interruption --resume runs the others. If more than 8
-    rates differ only in the numbers in their names, the least, the median and the most are shown;
-    --all or --metric shows each.
+    With --vary, each combination of the values (a point) is a run of its own, and a row has its
+    keys and metrics; if rows are too wide for the terminal, each point is a column. A point that
+    fails is printed with its reason, and does not end the sweep; the exit status is 1, unless
+    --allow-failures is given and some points have a result. During the sweep, FILE.journal beside
+    --out FILE has the points that are done; after an interruption, --resume runs only the remaining
+    points. If more than 8 rates differ only in the numbers in their names, only the least, the
+    median and the greatest rate are shown; --all or --metric shows each rate.
 
     Without --vary, the workload of a network runs at one load after the other:
 
     `peerlane sweep torus`
 
-    Each load is a run of its own that measures within `[measure]` and ends shortly after it; or,
-    without `[measure]`, in the last two thirds of the workload's duration, when the network is
-    full. All rates are payload for each node.
+    Each load is a run of its own, which measures within `[measure]` and ends shortly after it.
+    Without `[measure]`, a run measures the last two thirds of the workload's duration, in which the
+    network is full. All rates are payload for each node.
 
     - offered: the requested load; with random arrivals the load is a little higher or lower.
-    - saturated: accepted is over 5 % less than offered, and by more than chance explains with few
-      messages.
-    - latency: of the messages that were due within `[measure]` and arrived before the run's end; in
-      saturation it grows with the length of the run.
-    - saturation throughput: the most that was accepted.
-    - bounds: the calculated limits of the way into the network (injection), the way out of it
-      (ejection) and its busiest fibre (bisection). The smallest bound applies.
+    - saturated: the accepted rate is over 5 % less than the offered rate, and the difference is
+      larger than chance explains.
+    - latency: the latency of the messages that were due within `[measure]` and arrived before the
+      run's end; in saturation it grows with the length of the run.
+    - saturation throughput: the highest accepted rate.
+    - bounds: the calculated limits of the rate by the links into the network (injection), by the
+      links out of it (ejection) and by its busiest fibre (bisection). The smallest bound applies.
 
-    The exit status is then 1 when packets were lost.
+    The exit status of a sweep of loads is 1 if packets were lost.
     """
     from peerlane.cli.report import open_folder
     from peerlane.cli.scenarios import scenario_text
@@ -207,7 +207,7 @@ def sweep(request: SweepRequest) -> None:
 
 
 def _sweep_points(request: SweepRequest, text: str, source: str, folder: Folder | None) -> None:
-    """The sweep of keys."""
+    """Runs a sweep of keys, and prints and writes its points."""
     from peerlane.cli.console import complain, emit, say, warn
     from peerlane.cli.head import head
     from peerlane.cli.report import origin, write_pages
@@ -250,7 +250,7 @@ def _sweep_points(request: SweepRequest, text: str, source: str, folder: Folder 
 
 
 def _swept(request: SweepRequest, text: str, source: str) -> Sweep | None:
-    """The points of the sweep; nothing if the sweep to resume is already complete."""
+    """Runs the points of the sweep; returns `None` if the sweep to resume is already complete."""
     from peerlane import ScenarioError
     from peerlane.cli.console import InterruptedWorkError, progress, say
     from peerlane.figures.metrics import UnknownMetricError
@@ -305,7 +305,7 @@ def _seeds(outcome: Sweep) -> str:
 
 
 def _sweep_loads(request: SweepRequest, text: str, source: str, folder: Folder | None) -> None:
-    """The sweep of the load of a network."""
+    """Runs a sweep of the load of a network, and prints and writes its points."""
     from peerlane import Fabric, ScenarioError, Simulation
     from peerlane.cli.console import complain, emit, progress
     from peerlane.cli.head import head

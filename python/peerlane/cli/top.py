@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from peerlane import Simulation
 
 EVERY_S = 0.25
-"""The seconds between two readings."""
+"""The real time between two readings of the counters, in seconds."""
 
 MOST_SHARE = 0.25
-"""The largest share of time for readings: large fabrics are read less often."""
+"""The largest share of the real time that readings may take: large fabrics are read less often."""
 
 
 def top(scenario: ScenarioRequest) -> None:
     """Show links, queues and flows while a scenario is simulated, several times a second.
 
-    Rates, `used` and `stalled` are for the simulated time since the last update; at the end of the
-    run, for the whole run, which stays on the screen. `waiting` is the number of TLPs that wait for
-    the wire at the time of the update. If the screen is too short, the busiest links are shown.
+    Rates, `used` and `stalled` are for the simulated time since the last update. At the end of the
+    run, the screen shows them for the whole run. `waiting` is the number of TLPs that wait for the
+    wire at the time of the update. If the screen is too short, only the busiest links are shown.
 
     The command needs a terminal. Ctrl-C ends it. The exit status is the same as for `peerlane run`.
     """

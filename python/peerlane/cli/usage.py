@@ -1,4 +1,4 @@
-"""The message for a wrong use of a command: the error, and the command that prints the help."""
+"""Makes the message for a wrong use of a command, with the command that prints the help."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def usage_message(error: typer.TyperException) -> str:
-    """The message for an error, with the command that prints more help."""
+    """The message for a wrong use, with the command that prints the help."""
     at: Any = error
     if possible := getattr(at, "possibilities", None):
         near = nearest(at.option_name, list(possible))

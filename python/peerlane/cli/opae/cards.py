@@ -1,4 +1,4 @@
-"""The cards that the commands of `peerlane opae` work on: options, scenario, loaded images."""
+"""Opens the fabric with the cards of a `peerlane opae` command: options, scenario, images."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def text_of(scenario: str | None) -> tuple[str, str]:
 def simulation_of(
     scenario: str | None, image: str | None = None, card: str | None = None, slot: int = 0
 ) -> Simulation:
-    """A fabric whose cards have the configured accelerators, and one of them `image`."""
+    """A fabric whose cards have the configured accelerators; `image` is loaded into one slot."""
     from peerlane import Simulation
     from peerlane.opae.card import configure
 
@@ -73,9 +73,9 @@ def load_configured(
 
     Args:
         simulation: The fabric.
-        scenario: The scenario as the command line names it.
+        scenario: The scenario, as named on the command line.
         source: The name of the scenario, under which the bitstreams are stored.
-        but: A card and its slot, in which no bitstream is loaded.
+        but: A card and its slot, into which no bitstream is loaded.
 
     Returns:
         The models in Python that were loaded.
@@ -116,7 +116,7 @@ def first(simulation: Simulation) -> str:
 
 
 def image_of(image: str, *, for_session: bool = False) -> bytes:
-    """The bytes of an image that the command line names; a session checks its model itself."""
+    """The bytes of the named image; for a session, the session itself checks the model in it."""
     from peerlane.opae.bitstream import bitstream, read
 
     with wrong_use():

@@ -1,4 +1,4 @@
-"""`peerlane opae conf` and `pack`: accelerators for cards."""
+"""`peerlane opae conf` and `pack`: loads accelerators into cards, and writes bitstreams."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def conf(
 
     In a program of `peerlane opae run`, such as a shell, the card is the first card of its session.
     Built-in accelerators are nlb_mode_0, nlb_mode_3, nlb_mode_7, he_lb, he_mem, dma_afu and
-    streaming_dma_afu; `default` removes the loaded accelerator, so that the scenario's own is used
-    again.
+    streaming_dma_afu; `default` removes the loaded accelerator, so that the card has the scenario's
+    accelerator again.
     """
     from peerlane import Simulation, _core
     from peerlane.opae import live, slots
@@ -53,7 +53,7 @@ def conf(
     name = card or first(simulation)
     known = list(dict.fromkeys(place.name for place in places(simulation)))
     forgets = image == "default"
-    # An accelerator that was loaded before a change of the scenario can be removed, too.
+    # An accelerator can be removed even if the scenario was changed after it was loaded.
     if name not in known and not (forgets and slots.has(source, name, slot)):
         raise typer.BadParameter(f"{source} has no card {name!r}; {_core.advice(name, known)}")
     if forgets:

@@ -1,4 +1,4 @@
-"""`peerlane opae`: its subcommands."""
+"""The subcommands of `peerlane opae`, each with the module that implements it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Incidents of the fabric that may affect a program without an error message of its own."""
+"""Reports incidents of the fabric that can affect a program without causing an error message."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from peerlane import Simulation
 
 MOST = 8
-"""The most lines about incidents."""
+"""The most incidents that are printed."""
 
 
 def warn_of_incidents(simulation: Simulation) -> None:
-    """Prints a line on standard error for each incident, except incidents that a link repairs."""
+    """Prints a line on standard error for each incident, except errors that a link corrects."""
     told = decode(list[IncidentResult], simulation.core.noticeable_incidents())
     for one in told[:MOST]:
         severity = f" ({one.severity})" if one.severity else ""
@@ -33,7 +33,7 @@ def warn_of_incidents(simulation: Simulation) -> None:
 
 @contextmanager
 def with_incidents(simulation: Simulation) -> Iterator[None]:
-    """Adds the incidents of a fabric to the error of a program that runs on the fabric."""
+    """Prints the incidents of the fabric if the program of this context fails."""
     try:
         yield
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""`peerlane opae info` and `flags`: the cards of a fabric, and the compiler flags for programs."""
+"""`peerlane opae info` and `flags`: lists the cards of a fabric, and prints compiler flags."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def flags() -> None:
 
 
 def info(scenario: Scenario = None, json_to: JsonTo = None) -> None:
-    """List the slots of the cards of a fabric: their places and the loaded accelerators."""
+    """List the slots of the cards of a fabric: their PCI functions and the loaded accelerators."""
     from peerlane import _core
     from peerlane.cli.tables.sheet import Sheet
     from peerlane.opae.card import places

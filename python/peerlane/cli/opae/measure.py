@@ -1,4 +1,4 @@
-"""`peerlane opae diag` and `dma-test`: the speed of cards."""
+"""`peerlane opae diag` and `dma-test`: measures the speed of cards."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def diag(  # noqa: PLR0913 - a command has the options that it has
 ) -> None:
     """Measure a card's link with the native loopback, as the card's own diagnostics do.
 
-    Rates are lines divided by cycles of the accelerator's clock; the accelerator counts both.
+    A rate is the number of lines divided by the cycles of the accelerator's clock, both as counted
+    by the accelerator.
     """
     from peerlane.cli.opae.incidents import with_incidents
     from peerlane.cli.tables.sheet import Sheet
@@ -77,10 +78,10 @@ def dma_test(
     scenario: Scenario = None,
     json_to: JsonTo = None,
 ) -> None:
-    """Write a card's memory and read it back, and compare every byte: all cards side by side.
+    """Write the memory of all cards at the same time, read it back, and compare every byte.
 
-    The time is the time of a call of the DMA sample's library, with its copies through pinned
-    buffers; a rate is in 10^6 bytes a second.
+    The time is the time of a call of the DMA sample's library, including its copies through pinned
+    buffers. Rates are in 10^6 bytes a second.
     """
     from peerlane.cli.opae.incidents import with_incidents
     from peerlane.opae.card import accelerators, configure, places

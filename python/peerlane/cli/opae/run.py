@@ -31,10 +31,10 @@ def _json_file(path: str | None) -> str | None:
 
 
 NO_PROGRAM = 127
-"""The exit status of a shell if the program does not exist; 2 could be a status of the program."""
+"""The exit status if the program does not exist, as in shells; the program itself may return 2."""
 
 NOT_EXECUTABLE = 126
-"""The exit status of a shell if the file exists but cannot be run."""
+"""The exit status if the file exists but cannot be run, as in shells."""
 
 
 def _has_no_program(name: str) -> bool:
@@ -108,9 +108,9 @@ def run(  # noqa: PLR0913 - a command has the options that it has
 ) -> None:
     """Run a program that is linked with libopae-c on a simulated host.
 
-    The exit status is the status of the program; 127 if the program does not exist, and 126 if it
-    cannot be run. Cards have the accelerators that `peerlane opae conf` configured, or else the
-    accelerators of the scenario.
+    The exit status is the status of the program; it is 127 if the program does not exist, and 126
+    if it cannot be run. A card has the accelerator that `peerlane opae conf` loaded, or else the
+    accelerator of the scenario.
     """
     if afu is None and (card is not None or slot):
         raise typer.BadParameter("--card and --slot say where --afu loads its image; write --afu")

@@ -1,1 +1,1 @@
-"""The tables that the command line prints."""
+"""Makes the tables that the command line prints."""

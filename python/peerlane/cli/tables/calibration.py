@@ -1,4 +1,4 @@
-"""The tables of a calibration: the points, and the keys."""
+"""Makes the tables of a calibration: the measured points, and the fitted keys."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 _POOR = 10.0
-"""The percent of error above which a fit explains nothing."""
+"""The error in percent above which no values of the keys explain the points."""
 
 
 def calibration(found: Calibration) -> RenderableType:
-    """The points beside the simulated numbers, the keys, and the accuracy of both."""
+    """The measured points beside the simulated numbers, the fitted keys, and their accuracy."""
     points = Sheet("", "point")
     points.numbers("measured", "simulated", "error", "without it")
     points.fold("measured", "simulated")
@@ -54,7 +54,7 @@ def calibration(found: Calibration) -> RenderableType:
 
 
 def certainty(one: Fitted) -> str:
-    """The certainty of a value, in words."""
+    """The certainty of a fitted value, in words."""
     end = "at the end of the range: --free KEY=LOW..HIGH has another" if one.at_end else ""
     if one.low is not None:
         said = f"{_shown(one.low)} to {_shown(one.high)}, 95 % confidence"
@@ -74,11 +74,11 @@ def _without(one: Judged) -> str:
 
 
 def _percent(error: float) -> str:
-    return f"{round(error, 2) + 0.0:+.2f} %"  # without the sign of zero
+    return f"{round(error, 2) + 0.0:+.2f} %"  # removes the sign of a zero
 
 
 def _shown(value: object) -> str:
-    """A value in a few digits."""
+    """A value as text, a number with few digits."""
     if value is None:
         return NONE
     number, _, unit = str(value).partition(" ")

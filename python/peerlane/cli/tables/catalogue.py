@@ -1,4 +1,4 @@
-"""The tables of `peerlane list`."""
+"""Makes the tables of `peerlane list`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PROSE = ("where", "help", "source", "settings", "title")
 
 
 def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -> Sheet:
-    """One line for each entry, with the given columns; the first column is a name."""
+    """A table with a row for each entry and the given columns; the first column is a name."""
     name, *others = columns
     table = Sheet(name, title=title)
     for column in others:
@@ -25,7 +25,7 @@ def catalogue(title: str, entries: Iterable[Mapping[str, Any]], *columns: str) -
 
 
 def _cell(value: object) -> str:
-    """A value of the catalogue; the settings of a profile are below one another."""
+    """A value of the catalogue as text; each setting of a profile has a line of its own."""
     if isinstance(value, list):
         return "\n".join(f"{setting['key']} = {setting['value']}" for setting in value)
     return str(value or "")

@@ -1,4 +1,4 @@
-"""The parts of every table: empty tables, and numbers with their units."""
+"""Makes the parts that several tables use, such as numbers with their units."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ STYLE = {True: "green", False: "bold red"}
 
 
 def times(found: tuple[int, float] | None) -> str:
-    """The number of items, and the mean time of each."""
+    """A number of items and the mean time of an item, as text."""
     return f"{found[0]} of {duration(found[1])}" if found else ""
 
 
 def share(part: float | None) -> str:
-    """A share in percent; the sign is in the heading."""
+    """A share in percent, without the percent sign, which is in the heading."""
     return "" if part is None else f"{100 * part:.1f}"
 
 
 def word(value: object) -> str:
-    """A word; an empty cell if there is none."""
+    """A value as text; an empty cell if there is no value."""
     return "" if value is None else str(value)
 
 
@@ -49,12 +49,12 @@ _CELLS: dict[Unit, Callable[[Any], str]] = {
 
 
 def cell(value: object, unit: Unit) -> str:
-    """A value of a column with this unit."""
+    """The text for a value in a column with this unit."""
     return _CELLS[unit](value)
 
 
 class Phrases:
-    """Lines of phrases, which are broken between two phrases in a narrow terminal.
+    """Lines of phrases; in a narrow terminal a line is broken only between two phrases.
 
     Args:
         lines: The phrases of each line; phrases of one line are two spaces apart.

@@ -1,4 +1,4 @@
-"""The tables of claims: the number of claims for each status, and the claims of a system."""
+"""Makes the tables of claims: numbers of claims by their status, and the claims of a system."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def counts(claims: ClaimList) -> RenderableType:
-    """The number of claims by status and system, with sums."""
+    """The number of claims for each status and system, with sums."""
     table = Sheet("status")
     table.numbers(*claims.counts, "total")
     for status in STATUSES:
@@ -54,7 +54,7 @@ def listed(system: str, title: str, claims: Sequence[Claim]) -> RenderableType:
 
 
 def value_of(claim: Claim) -> str:
-    """The value as published; a dash if the source's value is lost."""
+    """The published value as text; a dash if it is lost in our copy of the source."""
     if claim.value is None:
         return "-"
     several = claim.value if isinstance(claim.value, tuple) else (claim.value,)

@@ -1,4 +1,4 @@
-"""The table of a comparison: a row for each change."""
+"""Makes the table of a comparison of two results: a row for each change."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from peerlane.varying.comparison import Change, Comparison
 
 MOST_ROWS = 30
-"""The rows that are shown without --all."""
+"""The most rows that are shown without --all."""
 MOST_ALONE = 5
-"""The points that only one of two sweeps has and that are shown without --all."""
+"""The most points that are named without --all, of the points that only one of two sweeps has."""
 
 
 def comparison(outcome: Comparison, names: tuple[str, str], *, every: bool) -> RenderableType:
@@ -42,7 +42,7 @@ def comparison(outcome: Comparison, names: tuple[str, str], *, every: bool) -> R
 
 
 def _first(points: tuple[str, ...], *, every: bool) -> tuple[str, ...]:
-    """The points that are shown, and the number of the others."""
+    """The points that are shown, and the number of points that are not."""
     more = 0 if every else len(points) - MOST_ALONE
     return (*points[:MOST_ALONE], f"{more:,} more points: --all") if more > 0 else points
 

@@ -1,4 +1,4 @@
-"""The table of error bars: each number with its range, and the defaults that cause it."""
+"""Makes the table of error bars: each number with its range, and the defaults that cause it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from peerlane.results.error_bar import ErrorBars
 
 MOST_ROWS = 16
-"""The most numbers that are shown; JSON has all."""
+"""The most numbers that are shown; JSON has all numbers."""
 
 MOST_CHOICES = 8
-"""The most defaults that are shown; JSON has all."""
+"""The most defaults that are shown; JSON has all defaults."""
 
 
 def bars(outcome: ErrorBars) -> RenderableType:
-    """A row for each number with its range, then a row for each default that moves any number."""
+    """A row for each number with its range, and one for each default on which a number depends."""
     words = headings(outcome.bars)
     numbers = Sheet("number")
     numbers.numbers("value", "from", "to", "%")
@@ -52,7 +52,7 @@ def bars(outcome: ErrorBars) -> RenderableType:
 
 
 def _choices(outcome: ErrorBars) -> Sheet:
-    """The defaults that move a number, strongest first, each with its largest effect."""
+    """The defaults on which a number depends, each with its largest effect, the largest first."""
     strongest: dict[str, tuple[float, str]] = {}
     values: dict[str, str] = {}
     for path, bar in outcome.bars.items():

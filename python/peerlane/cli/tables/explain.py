@@ -1,4 +1,4 @@
-"""The tables of an explanation: first sentence, bottlenecks with helpful changes, and flows."""
+"""Makes the tables of `peerlane explain`: a sentence, bottlenecks with changes that help, flows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from peerlane.results.explanation import Explanation, FlowExplanation
 
 _BAR = 20
-"""The width of the bar of a share of 1."""
+"""The width of a bar for a share of 100 %, in characters."""
 
 _WHOLE = 0.95
-"""If the limit has at least this share of each flow's time, other waits are not mentioned."""
+"""If the limit takes at least this share of each flow's time, other waits are not shown."""
 
 _MOST_KEYS = 100
-"""The most keys of one change, if all are to be shown."""
+"""The most keys of one change, if all keys are to be shown."""
 
 MOST_ALIKE = 4
-"""If more flows than this are alike, only the slowest is shown."""
+"""If more flows than this number are alike, only the slowest flow is shown."""
 
 
 def explain(
@@ -35,8 +35,8 @@ def explain(
 ) -> RenderableType:
     """The sentence of the fabric, its bottlenecks, and the flows.
 
-    If many flows are alike, only the slowest is shown, unless `each` is set. All waits of flows are
-    shown with `each` or `shares`, or if there is a single flow.
+    If many flows are alike, only the slowest flow is shown, unless `each` is set. All waits of a
+    flow are shown if `each` or `shares` is set, or if there is a single flow.
     """
     parts: list[RenderableType] = [Text(explanation.sentence, "bold"), ""]
     parts += [Text(f"{explanation.name}: seed {explanation.seed}"), ""]
@@ -52,7 +52,7 @@ def explain(
 
 
 def _bottleneck(one: Bottleneck, *, each: bool) -> Iterator[RenderableType]:
-    """The changes that help at a bottleneck, and those without gain; `each` shows all keys."""
+    """The changes that help at a bottleneck, and changes without gain; `each` shows all keys."""
     rows = list(said(one, *[_MOST_KEYS] * each))
     if len(rows) > 1:
         table = Sheet("what if", advice="widen the terminal or use --json")
@@ -69,7 +69,7 @@ def _bottleneck(one: Bottleneck, *, each: bool) -> Iterator[RenderableType]:
 
 
 def _flows(flows: Sequence[FlowExplanation]) -> Iterator[RenderableType]:
-    """A row for each flow; if many flows are alike, only for the slowest."""
+    """A row for each flow; of many flows that are alike, only the slowest has a row."""
     groups: dict[str, list[FlowExplanation]] = {}
     for flow in flows:
         groups.setdefault(without_numbers(flow.sentence), []).append(flow)
@@ -104,7 +104,7 @@ def _rate(flow: FlowExplanation) -> float:
 
 
 def _shares(flow: FlowExplanation) -> Iterator[RenderableType]:
-    """All waits of a flow."""
+    """The shares of all waits of a flow, as text."""
     yield Text(f"{flow.id}: {gigabytes(flow.bytes_per_second)} GB/s", "bold")
     if flow.shares:
         table = Sheet("waits for", "where")

@@ -1,4 +1,4 @@
-"""The fabric in the form of `peerlane show`."""
+"""Prints a fabric in the form of `peerlane show`."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from peerlane.fabric.tree import Cable, Controller, Network, Node, Tree, Upstream
 
 MOST_ROUTERS = 16
-"""If a network has more routers, only its first host is shown."""
+"""If a network has more routers than this, only its first host is shown."""
 
 MOST_ALIKE = 8
-"""More devices in a row, or windows, that are alike are shown in one line."""
+"""If more consecutive devices or windows than this are alike, they are shown in one line."""
 
 MOST_NODES = 32
-"""If hosts or switches in a row are alike, and have more nodes than this with all nodes below them,
-only the first is shown."""
+"""If consecutive hosts or switches are alike, and are more nodes than this together with all nodes
+below them, only the first is shown."""
 
 MOST_SHOWN = 7
-"""If a list has more names, only the first and the last are shown. A device without ARI has at most
-this number of virtual functions."""
+"""If a list has more names than this, only the first and the last name are shown. A device without
+ARI has at most 7 virtual functions, so all of them are shown."""
 
 
 def tree(fabric: Tree) -> RenderableType:
-    """The fabric as a tree, with widths, rates, payload sizes and addresses; then its networks."""
+    """The fabric as a tree, with widths, rates, payload sizes and addresses, and its networks."""
     root = RichTree(Text(fabric.name, style="bold"), guide_style="dim")
     left_out = {name for network in fabric.networks for name in _left_out(fabric, network)}
     branches = _Branches(fabric)
@@ -48,7 +48,7 @@ def tree(fabric: Tree) -> RenderableType:
 
 
 def _memory_flows(fabric: Tree) -> Iterator[RenderableType]:
-    """The flows to each memory of a host with several sockets, or to several of them."""
+    """A line for each socket, or set of sockets, of a host: the flows to the memory there."""
     found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for flow in fabric.flows:
         found.setdefault((flow.to, flow.sockets), []).append(flow.id)
@@ -58,7 +58,7 @@ def _memory_flows(fabric: Tree) -> Iterator[RenderableType]:
 
 
 class _Branches:
-    """The nodes of a fabric, each with the nodes below it, in the order of their ports."""
+    """Adds the nodes of a fabric to a printed tree, in the order of their ports."""
 
     def __init__(self, fabric: Tree) -> None:
         self._below: dict[str, list[Node]] = {}
@@ -67,16 +67,16 @@ class _Branches:
                 self._below.setdefault(node.upstream.to, []).append(node)
         for nodes in self._below.values():
             nodes.sort(key=lambda node: node.upstream.port if node.upstream else 0)
-        # Nodes with equal numbers are alike, and so are all nodes below them.
+        # Nodes have equal numbers if they and all nodes below them are alike.
         self._numbers: dict[tuple[object, ...], int] = {}
         self._forms: dict[str, int] = {}
-        for node in reversed(fabric.nodes):  # each after the one above it
+        for node in reversed(fabric.nodes):  # lower nodes first
             below = tuple(self._forms[one.name] for one in self._below.get(node.name, ()))
             form = (*_form(node), below)
             self._forms[node.name] = self._numbers.setdefault(form, len(self._numbers))
 
     def add(self, above: RichTree, nodes: Sequence[Node]) -> None:
-        """Adds nodes of one level; of many alike nodes, only the first, and their number."""
+        """Adds nodes of one level; of many nodes that are alike, adds only the first and a line."""
         for _, group in groupby(nodes, lambda node: self._forms[node.name]):
             alike = list(group)
             below = self._count_below(alike[0])
@@ -98,7 +98,7 @@ class _Branches:
 
 
 def _more(alike: Sequence[Node], below: int) -> Text:
-    """A line for all nodes of a group except the first; each has `below` nodes below it."""
+    """A line for all nodes of a group except the first; each node has `below` nodes below it."""
     head, first, last = alike[0], alike[1], alike[-1]
     names, ids = (
         one if one == other else f"{one} to {other}"
@@ -111,7 +111,7 @@ def _more(alike: Sequence[Node], below: int) -> Text:
 
 
 def _form(node: Node) -> tuple[object, ...]:
-    """The properties that alike nodes share: all that is shown except names and addresses."""
+    """The properties in which nodes must agree to be alike: all except names and addresses."""
     link = node.upstream
     return (
         node.kind,
@@ -126,7 +126,7 @@ def _form(node: Node) -> tuple[object, ...]:
 
 
 def _described(node: Node) -> RenderableType:
-    """A node as it is shown in the tree."""
+    """The text for a node in the tree."""
     head = [Text(node.name, "bold"), Text(f"{node.model or node.kind} {node.id}")]
     if link := node.upstream:
         socket = "" if link.socket is None else f" of socket {link.socket}"
@@ -144,7 +144,7 @@ def _described(node: Node) -> RenderableType:
 
 
 def _regions(node: Node) -> Iterator[str]:
-    """The addresses of a node, one line for each region, or for many regions of the same size."""
+    """The addresses of a node: a line for each region, or for many regions of the same size."""
     for (what, bytes_), group in groupby(node.regions, lambda one: (one.what, one.size)):
         alike = list(group)
         if len(alike) > MOST_ALIKE:
@@ -156,14 +156,14 @@ def _regions(node: Node) -> Iterator[str]:
 
 
 def _in_short(names: Sequence[str], between: str) -> str:
-    """The names in a list; if there are many, only the first and the last."""
+    """A list of names as text; of many names, only the first and the last."""
     if len(names) > MOST_SHOWN:
         return f"{names[0]} to {names[-1]} ({len(names)})"
     return between.join(names)
 
 
 def _controller(controller: Controller) -> RenderableType:
-    """The devices at the ports of a controller, in the order of the ports."""
+    """A table of a controller: the devices at its ports, in the order of the ports."""
     channels = _count(controller.virtual_channels, "virtual channel")
     gets = " and one for GETs" if controller.get_channel else ""
     return Text.assemble(
@@ -186,7 +186,7 @@ def _width(link: Upstream | Cable) -> str:
 
 
 def _network(fabric: Tree, network: Network) -> RenderableType:
-    """The form, routers and fibres of a network; of a large network, their numbers and lengths."""
+    """A table of a network: shape, routers and fibres; of a large network only their numbers."""
     form = "" if network.sides is None else f"{network.shape} {'x'.join(map(str, network.sides))}, "
     way = f"{network.routing} routing"
     if network.dateline and network.shape != "mesh":
@@ -225,7 +225,7 @@ def _network(fabric: Tree, network: Network) -> RenderableType:
 
 
 def _left_out(fabric: Tree, network: Network) -> list[str]:
-    """The hosts of a large generated network, except the first, with only a router below them."""
+    """The hosts of a large ring, mesh or torus, except the first, that have only a router below."""
     if network.sides is None or len(network.routers) <= MOST_ROUTERS:
         return []
     below: dict[str, int] = {}

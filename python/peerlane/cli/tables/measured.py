@@ -1,4 +1,4 @@
-"""The table of measured numbers beside simulated ones."""
+"""Makes the table of measured numbers beside simulated numbers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def beside(outcome: Beside) -> RenderableType:
-    """A row for each measured number."""
+    """A row for each measured number, with the simulated number and the error."""
     rows = Sheet("value")
     rows.numbers("measured", "simulated", "error")
     for pair in outcome.pairs:
@@ -41,7 +41,7 @@ def beside(outcome: Beside) -> RenderableType:
 
 
 def named(metric: str, settings: Mapping[str, Setting]) -> str:
-    """The metric of a point in words, with its settings."""
+    """The metric of a point as text, with the settings of the point."""
     short = {key.rpartition(".")[2]: value for key, value in settings.items()}
     said = told(short if len(short) == len(settings) else settings)
     return heading(metric).head + (f", {said}" if said else "")

@@ -1,4 +1,4 @@
-"""The table of a sweep of keys: a row for each point, or a column if rows are too wide."""
+"""Makes the table of a sweep of keys: a row for each point, or a column if rows are too wide."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ if TYPE_CHECKING:
     from peerlane.varying.sweep import Sweep
 
 MOST_ROWS = 40
-"""The most rows that are shown; a file or JSON has all."""
+"""The most rows that are shown; a file of --out and JSON have all rows."""
 MOST_REASONS = 5
-"""The most reasons of failed points that are shown; a file or JSON has all."""
+"""The most reasons of failed points that are shown; a file of --out and JSON have all reasons."""
 
 
 MOST_ALIKE = 8
-"""If more metrics are alike, only the least, the median and the most are shown."""
+"""If more metrics than this are alike, only the least, the median and the greatest are shown."""
 _OF_MANY = ("least", "median", "most")
 _NUMBER = re.compile(r"\d+")
 _PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 _LEAST = 2
-"""The least number of points side by side; if fewer fit, each point has a row in another form."""
+"""The least number of points side by side; if fewer fit into the terminal, points are rows again.
+"""
 
 
 def points(outcome: Sweep, *, each: bool = False) -> RenderableType:
-    """A row for each point with its keys, metrics and errors; `each` shows all alike metrics.
+    """A row for each point with keys, metrics and errors; `each` shows all metrics that are alike.
 
     Repeated points are one row, with the mean of each metric and its confidence interval.
     """
@@ -71,14 +72,14 @@ def points(outcome: Sweep, *, each: bool = False) -> RenderableType:
 
 
 def why_fixed(*, is_random: bool) -> str:
-    """The reason why all runs have the same numbers, whatever their seeds."""
+    """The reason why all runs have the same numbers, although they have different seeds."""
     if is_random:
         return "no random event happened in these runs"
     return "nothing in this scenario is random"
 
 
 def _runs(outcome: Sweep, *, has_intervals: bool) -> str:
-    """A note on the runs of a point: their confidence intervals, or why all are equal."""
+    """A note on the runs of a point: what `±` means, or why all runs have the same numbers."""
     if has_intervals:
         return f"; {_PLUS_MINUS}: half of the 95 % confidence interval of the mean"
     if outcome.is_fixed:
@@ -96,7 +97,7 @@ def _title(outcome: Sweep) -> str:
 
 
 def _repeated(outcome: Sweep) -> list[Sequence[Mapping[str, object]]]:
-    """The rows of each point: a single row, or a row for each seed of a repeated point."""
+    """The rows of each point of a sweep: one row for each seed."""
     rows = outcome.rows()
     return [rows[at : at + outcome.repeats] for at in range(0, len(rows), outcome.repeats)]
 
@@ -134,7 +135,7 @@ class _Table:
         return sheet
 
     def _beside(self, width: int) -> Iterator[list[list[_Cell]]]:
-        """The groups of points that stand side by side in one table."""
+        """Divides the points into groups, each of which fits side by side into one table."""
         own = max(map(cell_len, self.heads), default=0)
         found: list[list[_Cell]] = []
         used = own
@@ -149,7 +150,7 @@ class _Table:
             yield found
 
     def _exchanged(self, points_: Sequence[Sequence[_Cell]]) -> Sheet:
-        """A table with a column for each point, headed by the value of the first key."""
+        """A table with a column for each point, whose heading is the value of the first key."""
         sheet = Sheet(self.heads[0])
         sheet.numbers(*(row[0].text for row in points_))
         for number, head in enumerate(self.heads[1:], 1):
@@ -159,7 +160,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A column of the sweep, or several alike columns, which are shown as three."""
+    """A column of the sweep, or many that are alike, which are shown as three columns."""
 
     names: list[str]
     words: Heading
@@ -196,7 +197,7 @@ def _is_number(value: object) -> bool:
 
 
 def _columns(outcome: Sweep, *, each: bool) -> Iterator[_Column]:
-    """The columns of keys and metrics; alike metrics stand at the place of the first of them."""
+    """The columns of keys and metrics; metrics that are alike are at the position of the first."""
     words = headings((*outcome.keys, *outcome.metrics))
     forms = {name: _NUMBER.sub("*", name) for name in outcome.metrics}
     counted = Counter(forms.values())
@@ -213,7 +214,7 @@ def _columns(outcome: Sweep, *, each: bool) -> Iterator[_Column]:
 
 
 def _reasons(outcome: Sweep) -> Iterator[Text]:
-    """The reasons of failed points, the most frequent first."""
+    """Yields the reasons of failed points, the most frequent reason first."""
     counted = Counter((point.status, point.error or "") for point in outcome.wrong)
     for (status, reason), count in counted.most_common(MOST_REASONS):
         points_ = "1 point" if count == 1 else f"{count:,} points"

@@ -1,4 +1,4 @@
-"""The table of repeated runs: the mean of each number, and its confidence interval."""
+"""Makes the table of repeated runs: the mean of each number, and its confidence interval."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _SHOWN = re.compile(
     r"simulated_ns|(?!links|fibres).*(_per_second|\btime_ns|_ns\.(mean|p50|p99)|fairness|conflicts)"
 )
-"""The values that the table shows; JSON has all."""
+"""The paths of the values that the table shows; JSON has all values."""
 _NUMBER = re.compile(r"\d+(?=.*\.)")
-"""A number in the name of a flow; a number in the last key, such as a percentile, does not
-match."""
+"""Matches numbers in a path, such as in the name of a flow, but not in the last key of the path,
+where a number can be a percentile."""
 
 
 def repeated(outcome: Repeated) -> RenderableType:
-    """A row for each rate and latency, or three rows for many with numbers in their names."""
+    """A row for each rate and latency, or three rows for many that differ only in numbers."""
     rows = Sheet("value")
     rows.numbers("mean", "±", "% of mean", "least", "most")
     values = {path: value for path, value in outcome.values.items() if _SHOWN.fullmatch(path)}
@@ -64,7 +64,7 @@ def repeated(outcome: Repeated) -> RenderableType:
 
 
 def _folded(values: Mapping[str, Interval]) -> list[str]:
-    """The paths to show; of many alike paths, those with least, median and most mean."""
+    """The paths to show; of many that are alike, the least, the median and the greatest."""
     alike: dict[str, list[str]] = {}
     for path in values:
         alike.setdefault(_NUMBER.sub("*", path), []).append(path)

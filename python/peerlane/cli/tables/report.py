@@ -1,4 +1,4 @@
-"""The tables of a published system: its rows, its calibration, and the verdict."""
+"""Makes the tables of a published system: its rows, its fitted parameters, and a summary."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from peerlane.reproduction.tally import Count, Tally
 
 VISIBLE = 0.05
-"""A smaller percentage is not shown."""
+"""A percentage that is smaller than this is not shown."""
 
 
 def report(outcome: Report, *, every: bool) -> RenderableType:
-    """A system's rows, its calibration, and the verdict.
+    """The rows of a published system, its fitted parameters, and a summary.
 
-    Rows with a published value come first. Other rows follow only if `every` is set, or if the
-    source has no value at all.
+    Rows with a published value come first. Rows without a published value follow only if `every` is
+    set, or if no row has a published value.
     """
     published = [row for row in outcome.rows if row.expected.is_published]
     checks = [row for row in outcome.rows if row.expected.is_expected]
@@ -60,13 +60,13 @@ def report(outcome: Report, *, every: bool) -> RenderableType:
 
 
 MOST_CHANGED = 30
-"""The most changed rows that are shown without --all."""
+"""The most rows of a comparison that are shown without --all."""
 
 
 def comparison_of_reports(
     before: Sequence[Report], after: Sequence[Report], names: tuple[str, str], *, every: bool
 ) -> RenderableType:
-    """The rows whose simulated values differ, with the published values, largest change first."""
+    """The rows whose simulated values differ, with the published values; largest change first."""
     known = {(report.system, row.id): row for report in before for row in report.rows}
     pairs = [
         (f"{report.system} {row.id}" if len(after) > 1 else row.id, old, row)
@@ -118,7 +118,7 @@ def _style(row: Row) -> str:
 
 
 def summary(outcomes: Sequence[Report]) -> RenderableType:
-    """A line for each system, the rows outside their tolerance, and advice on further commands."""
+    """A row for each system, the rows outside their tolerance, and further commands to use."""
     table = Sheet("system")
     table.add_column("what", "prose")
     table.numbers("figures within", "gaps", "checks within", "fitted", "predicted")
@@ -203,13 +203,13 @@ def _row(row: Row) -> list[str | Text]:
 
 
 def _change(row: Row) -> tuple[str, str]:
-    """The value in the unchanged scenario, and the change from it in percent."""
+    """The simulated value in the unchanged scenario, and the change from it in percent."""
     percent = row.change_percent
     return number(row.unchanged), "-" if percent is None else f"{percent:+.2f} %"
 
 
 def _sensitivity(row: Row) -> str:
-    """The fitted parameter that moves the row most, and the change of the row by 10 % of it."""
+    """The fitted parameter that changes the row most, and the change for a 10 % larger value."""
     if not row.sensitivity:
         return ""
     name, percent = max(row.sensitivity.items(), key=lambda entry: abs(entry[1]))
@@ -217,7 +217,7 @@ def _sensitivity(row: Row) -> str:
 
 
 def _counts(tally: Tally) -> RenderableType:
-    """The counts of figures, checks, gaps and unpublished rows."""
+    """The numbers of published values, checks, gaps and unpublished rows, in words."""
     table = Sheet("counted apart")
     table.numbers("rows", "within tolerance", "missed")
     figures = [(f"figures of the source, {kind}", one) for kind, one in tally.figures.items()]

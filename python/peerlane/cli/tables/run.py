@@ -1,4 +1,4 @@
-"""The tables of a run: its workloads, links, fibres and errors."""
+"""Makes the tables of a run: its workloads, links, fibres and errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from peerlane.results.workload import WorkloadResult
 
 MOST_FIBRES = 16
-"""If a network has more fibres, all are shown in one line."""
+"""If a network has more fibres than this, one row is for all fibres together."""
 
 MOST_LINKS = 32
 """The most rows of links; if there are more links, only the busiest are shown."""
@@ -48,7 +48,7 @@ MOST_REMARKS = 8
 
 
 def run(result: RunResult, fabric: Tree, last: Sequence[str] = ()) -> RenderableType:
-    """The tables of a run: all its workloads, links, fibres and errors, and the last lines."""
+    """The tables of a run: all its workloads, links, fibres and errors, and below them `last`."""
     parts: list[RenderableType] = [_head(result), ""]
     others = [rows for name, rows in result.workloads.items() if name != "flows"]
     if result.flows or not any(others):
@@ -86,11 +86,11 @@ def _head(result: RunResult) -> Text:
 
 
 def _flows(result: RunResult) -> Iterator[RenderableType]:
-    """The table of flows; of many flows, only the slowest, and a line for all flows."""
+    """The table of flows; of many flows, only the slowest, and a row for all flows together."""
     shown: Sequence[FlowResult] = result.flows
     if len(shown) > MOST_FLOWS:
         yield Text(f"{len(shown)} flows; the {SLOWEST} slowest are shown", "dim")
-        # Flows without a rate, whose bytes have not arrived, come first.
+        # Flows that have no rate, because their bytes have not arrived, come first.
         shown = sorted(shown, key=lambda flow: flow.bytes_per_second or 0.0)[:SLOWEST]
     yield _flow_table(result, shown)
     if len(shown) < len(result.flows):
@@ -117,7 +117,8 @@ def _flow_table(result: RunResult, shown: Sequence[FlowResult]) -> Sheet:
         cells = [*_flow(flow, steady=steady, known=known), *[duration(flow.call_ns)] * called]
         flows.add_row(*cells, Text(flow.state(lost=bool(result.errors)), style=STYLE[flow.intact]))
         for one in flow.directions:
-            # The name has the direction, because the column of directions may be left out.
+            # The name includes the direction, because a narrow terminal may omit the column of
+            # directions.
             cells = [f"  {one.direction}s", "", "", *_rates(one, steady=steady, known=known)]
             flows.add_row(*cells, *[""] * called, "")
     return flows
@@ -144,7 +145,7 @@ def _rates(flow: FlowResult | DirectionResult, *, steady: bool, known: bool) -> 
 
 
 def _sheet(columns: Sequence[Column]) -> Sheet:
-    """An empty table with these columns."""
+    """A table with these columns and without rows."""
     table = Sheet(*(one.title for one in columns if one.unit == "name"))
     for column in columns:
         if column.unit != "name":
@@ -161,7 +162,7 @@ def _cells(columns: Sequence[Column], one: object) -> Iterator[str]:
 def _plain(
     rows: Sequence[LinkResult | FibreResult | IommuResult | InterruptResult | Expectation],
 ) -> Sheet:
-    """The table of rows, with all columns of their kind."""
+    """The table of results of one kind, with all columns of this kind."""
     table = _sheet(rows[0].COLUMNS)
     for one in rows:
         table.add_row(*_cells(one.COLUMNS, one))
@@ -169,7 +170,7 @@ def _plain(
 
 
 def _workloads(name: str, rows: Sequence[WorkloadResult], *, lost: bool) -> Sheet:
-    """The table of one kind of workloads; `lost` is true if the fabric has lost packets."""
+    """The table of workloads of one kind; `lost` is true if the fabric has lost packets."""
     columns = [
         Column(LISTS[name], attrgetter("id"), "name"),
         *(one for one in rows[0].COLUMNS if not one.optional or any(map(one.value, rows))),
@@ -200,7 +201,7 @@ def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableT
     by_network: dict[str, list[FibreResult]] = {}
     for fibre in fibres:
         by_network.setdefault(home[fibre.source], []).append(fibre)
-    # A fibre has two directions.
+    # A fibre has two directions, and each is an entry of `fibres`.
     many = {name: all_ for name, all_ in by_network.items() if len(all_) > 2 * MOST_FIBRES}
     few = [fibre for fibre in fibres if home[fibre.source] not in many]
     if few:
@@ -228,7 +229,7 @@ def _fibres(fibres: Sequence[FibreResult], fabric: Tree) -> Iterator[RenderableT
 
 
 def _missing(result: RunResult) -> Iterator[RenderableType]:
-    """The ranges of bytes of flows that were lost."""
+    """Yields the ranges of bytes that were lost, for each flow."""
     found = [flow for flow in result.flows if flow.missing]
     for flow in found:
         shown = [f"{size(length)} at {at:#x}" for at, length in flow.missing[:MOST_MISSING]]

@@ -1,4 +1,4 @@
-"""The tables of `peerlane bench shapes`: the cost of each shape, and the changes."""
+"""Makes the tables of `peerlane bench shapes`: the cost of each shape, and the changes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 _WORSE = {"time": "slower"}
 _BETTER = {"time": "faster"}
-"""The words for a decrease of a quantity; for other quantities the words are more or less."""
+"""By quantity, the word for a decrease; quantities that are absent have the word "less"."""
 
 
 def shapes_table(found: Sequence[Measured]) -> Sheet:
-    """The cost of a unit of work of each shape."""
+    """For each shape, the time, instructions and memory for a unit of work."""
     table = Sheet("shape", "unit")
     table.numbers("units/s", "ns/unit", "events/unit", "ns/event", "instructions/unit")
     counted = any(one.valgrind for one in found)
@@ -48,7 +48,7 @@ def shapes_table(found: Sequence[Measured]) -> Sheet:
 
 
 def changes_table(changes: Sequence[Change]) -> Sheet:
-    """Each quantity in both measurements, and a word if they differ by more than noise."""
+    """Each quantity in both measurements, with a word if the difference is more than noise."""
     table = Sheet("shape", "quantity")
     table.numbers("before", "now", "ratio")
     table.add_column("change")

@@ -1,8 +1,8 @@
-"""A table that fits its terminal: names are whole, and less important columns are left out.
+"""Prints a table that fits into its terminal; less important columns are left out if needed.
 
-Most tables are wider than a terminal of 80 columns. A sheet is printed in the first of these forms
-that fits: headings on one line, headings with a word on each line, prose below its row, fewer
-columns, names on a line above their values, each value after its heading. A note names the columns
+Most tables are wider than a terminal of 80 columns. A table is printed in the first of these forms
+that fits: headings on one line; headings with a word on each line; prose below its row; fewer
+columns; names on a line above their values; each value after its heading. A note names the columns
 that are left out.
 """
 
@@ -27,34 +27,35 @@ GAP = 2
 """The spaces between two columns."""
 
 INDENT = 4
-"""The spaces before the lines of a row below its first line."""
+"""The number of spaces before the second and later lines of a row."""
 
 LEAST_PROSE = 30
-"""The least width of a column of prose that is readable beside other columns."""
+"""The least width of a column of prose; a narrower column would not be readable."""
 
 Kind = Literal["name", "value", "number", "prose"]
 
 _WORD = re.compile(r"[^ ._]*[ ._]|[^ ._]+")
-"""A part of a heading that is not broken; headings of sweeps are long paths of keys."""
+"""A part of a heading that is never broken. Headings of sweeps are long paths of keys, so a heading
+may be broken after a dot or underscore, too."""
 
 _VALUES = ("value", "number")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column with its heading: numbers are on the right; only prose may have several lines."""
+    """A column of a table: numbers are on the right; only prose may have several lines."""
 
     heading: str
     kind: Kind
 
 
 class Sheet:
-    """A table without rows; its first columns are names.
+    """A table to which rows are added; its first columns are names.
 
     Args:
         names: The headings of the columns of names.
         title: The line above the table.
-        advice: The advice on how to see the columns that are left out.
+        advice: A text that says how to see the columns that are left out.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Sheet:
             self.add_column(heading, "number")
 
     def fold(self, *headings: str) -> None:
-        """Names columns that a narrow terminal may leave out, the least important first."""
+        """Defines the columns that are left out in a narrow terminal, the least important first."""
         headings = tuple(map(printable, headings))
         known = [column.heading for column in self.columns]
         self._folds += [heading for heading in headings if heading in known]
@@ -97,7 +98,7 @@ class Sheet:
             self._widest[number] = max(width, self._widest.get(number, 0))
 
     def fits(self, width: int) -> bool:
-        """Whether all columns stand side by side in a terminal of `width` columns."""
+        """Whether all columns fit side by side into a terminal that is `width` characters wide."""
         forms = (_Form(width), _Form(width, headings="stacked"))
         return any(_needed(self.columns, self._widest, form) <= width for form in forms)
 
@@ -116,7 +117,7 @@ class Sheet:
         yield Text("")
 
     def _fitting(self, width: int) -> _Form:
-        """The first form that fits into the terminal, or else the narrowest form."""
+        """The first form of the table that fits into the terminal, or else the narrowest form."""
         form = _Form(width)
         for form in self._forms(width):
             if _needed(self.columns, self._widest, form) <= width:
@@ -140,7 +141,7 @@ class Sheet:
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """The layout of a table in a terminal of `width` columns."""
+    """A form of a table for a terminal that is `width` characters wide."""
 
     width: int
     headings: Literal["plain", "stacked"] = "plain"
@@ -155,7 +156,7 @@ class _Form:
         return [Text(word.rstrip(), style="bold") for word in words or [""]]
 
     def is_aligned(self, column: Column) -> bool:
-        """Whether the cells of a column are aligned below each other."""
+        """Whether the cells of a column are printed below each other, as a column."""
         if column.heading in self.left_out or self.values == "listed":
             return False
         if column.kind == "name":
@@ -164,7 +165,7 @@ class _Form:
 
 
 def _needed(columns: Sequence[Column], widest: Mapping[int, int], form: _Form) -> int:
-    """The columns of a terminal that a form needs."""
+    """The width in characters that a form of the table needs."""
     shown = [number for number, column in enumerate(columns) if form.is_aligned(column)]
     widths = [_least(columns[number], widest.get(number, 0), form) for number in shown]
     indent = INDENT if form.names == "above" else 0
@@ -177,7 +178,7 @@ def _least(column: Column, widest: int, form: _Form) -> int:
 
 
 def _natural(column: Column, widest: int, form: _Form) -> int:
-    """The width of a column with whole cells, from the width of its widest cell."""
+    """The width of a column whose cells are not broken; `widest` is the widest cell's width."""
     return max(widest, *(line.cell_len for line in form.heading(column)))
 
 
@@ -186,7 +187,7 @@ def _wraps(column: Column, form: _Form) -> bool:
 
 
 class _Layout:
-    """The lines of a table in one form."""
+    """Makes the lines of a table in one form."""
 
     def __init__(
         self,
@@ -215,12 +216,12 @@ class _Layout:
         self._widen_prose()
 
     def lines(self, rule: str) -> Iterator[Text]:
-        """Headings, a rule, and the rows."""
+        """Yields the lines of the headings, a horizontal rule, and the lines of the rows."""
         if self._above:
             yield self._joined([Text(self._columns[n].heading, style="bold") for n in self._above])
         headings = [self._form.heading(self._columns[number]) for number in self._aligned]
         tallest = max(map(len, headings), default=0)
-        # The last lines of all headings are on the same line.
+        # Headings are aligned at their last lines.
         bottom = [[Text("")] * (tallest - len(lines)) + lines for lines in headings]
         above = list(self._beside(bottom))
         rows = [line for cells in self._rows for line in self._row(cells)]
@@ -244,7 +245,7 @@ class _Layout:
                     yield from self._cut(line, INDENT)
 
     def _beside(self, cells: Sequence[Sequence[Text]]) -> Iterator[Text]:
-        """The lines of cells that stand beside each other."""
+        """Yields the lines of the cells of one row, side by side."""
         for parts in zip_longest(*cells, fillvalue=Text("")):
             pieces: list[str | Text] = [self._indent]
             for number, part in zip(self._aligned, parts, strict=True):
@@ -268,7 +269,7 @@ class _Layout:
         return Text(" " * GAP).join(cells)
 
     def _widen_prose(self) -> None:
-        """Widens columns of prose by the width that is left, each as far as its cells need."""
+        """Gives the remaining width to columns of prose, to each at most what its cells need."""
         wrapping = [n for n in self._aligned if _wraps(self._columns[n], self._form)]
         gaps = GAP * max(len(self._aligned) - 1, 0)
         left = self._form.width - gaps - sum(self._widths.values())
@@ -281,7 +282,7 @@ class _Layout:
 
 
 def _printable(cell: str | Text, kind: Kind) -> Text:
-    """A cell without characters that would change its width; a name is on a single line."""
+    """A cell in which characters that are not printable are escaped; a name has no line ends."""
     keep = "" if kind == "name" else "\n"
     if isinstance(cell, str):
         return Text(printable(cell, keep))

@@ -1,4 +1,4 @@
-"""The table of a sweep: a row for each load, the saturation throughput, and the bounds."""
+"""Makes the table of a sweep of loads: a row for each load, and the saturation throughput."""
 
 from __future__ import annotations
 

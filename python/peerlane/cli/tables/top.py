@@ -1,4 +1,4 @@
-"""The screen of `peerlane top`: the activity of flows and links between two readings."""
+"""Makes the screen of `peerlane top`: the activity of flows and links between two readings."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 Wire = TypeVar("Wire")
 
 BAR = 10
-"""The characters of a full bar."""
+"""The width of a full bar in characters."""
 
 WIDEN = "widen the terminal"
 
 HEAD = 5
-"""The lines of a table other than rows: heading of two lines, rule, note, empty line."""
+"""The lines that a table needs besides its rows: two of headings, a rule, a note, an empty line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The counters of a simulation at one time."""
+    """The counters of a simulation, read at one time."""
 
     result: RunResult
     wires: Wires
@@ -42,7 +42,7 @@ class Look:
 
     @classmethod
     def at(cls, simulation: Simulation, share: float = 0.0, *, over: bool = False) -> Look:
-        """Reads the counters, when a `share` of the run is done, or, with `over`, all of it."""
+        """Reads the counters; `share` of the run is done, and all of it if `over` is set."""
         return cls(simulation.result(), simulation.wires(), share, over)
 
     @property
@@ -52,11 +52,9 @@ class Look:
 
 
 def frame(name: str, looks: tuple[Look, Look, Look], height: int) -> RenderableType:
-    """The screen, from the first reading, the previous one and the present one.
+    """The screen, from the first, the previous and the present reading of the counters.
 
     After the end of the run, the tables have the activity of the whole run.
-
-    When the run has ended, what happened in all of it.
     """
     first, before, now = looks
     if now.over:
@@ -75,7 +73,7 @@ def frame(name: str, looks: tuple[Look, Look, Look], height: int) -> RenderableT
 
 
 def _shared(rows: int, wanted: list[int]) -> list[int]:
-    """Divides rows among tables that can use them: equally, but at least one row for each."""
+    """Divides rows equally among tables, but at least one and at most the number wanted to each."""
     given = [1] * len(wanted)
     while sum(given) < rows and (less := [n for n, most in enumerate(wanted) if given[n] < most]):
         given[min(less, key=given.__getitem__)] += 1
@@ -158,7 +156,7 @@ def _work(before: Look, now: Look, most: int) -> Sheet:
 
 
 def _done(result: RunResult) -> list[tuple[str, WorkloadResult, int]]:
-    """The kind, result and amount of workloads other than flows and traffic: a number, or bytes."""
+    """Workloads that are no flows and no traffic: the kind, the result, and its count or bytes."""
     return [
         (LISTS[name], one, getattr(one, one.DONE))
         for name, rows in result.workloads.items()
@@ -195,7 +193,7 @@ def _fibres(before: Look, now: Look, most: int) -> Sheet:
 
 @dataclass(frozen=True, slots=True)
 class _Moved:
-    """The traffic of one direction between two readings; shares are 0 to 1."""
+    """The traffic of one direction of a wire between two readings; shares are 0 to 1."""
 
     used: float
     payload_per_second: float | None
@@ -216,7 +214,7 @@ class _Moved:
 
 
 def _moved(old: LinkWire | FibreWire, new: LinkWire | FibreWire, span_ns: float) -> _Moved:
-    """The difference of the counters, and the rates over the simulated time between them."""
+    """The changes of the counters between two readings, and the rates in this simulated time."""
     share = 1 / span_ns if span_ns > 0 else 0.0
     return _Moved(
         used=(new.busy_ns - old.busy_ns) * share,
@@ -227,12 +225,12 @@ def _moved(old: LinkWire | FibreWire, new: LinkWire | FibreWire, span_ns: float)
 
 
 def _busiest(rows: list[tuple[_Moved, Wire]], most: int) -> list[tuple[_Moved, Wire]]:
-    """All rows in their order, or only the busiest if there are more than `most`."""
+    """All rows in their order, or only the `most` busiest rows if there are more."""
     if len(rows) <= most:
         return rows
     return sorted(rows, key=lambda row: -row[0].used)[:most]
 
 
 def _rate(amount: int, span_ns: float) -> float | None:
-    """Bytes a second; `None` if no time has passed."""
+    """A rate in bytes a second; `None` if no simulated time has passed."""
     return amount / span_ns * 1e9 if span_ns > 0 else None
