@@ -1,1 +1,1 @@
-"""Fabrics: built in code, written as scenarios, enumerated and simulated."""
+"""Scenarios and their keys, fabrics after enumeration, and their simulation."""

@@ -1,4 +1,4 @@
-"""The accesses of hosts and devices that programs outside the simulation have begun."""
+"""Keeps the accesses of hosts and devices that programs outside the simulation have begun."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Accesses:
-    """The accesses in flight in a simulation, without a reference to its Python object.
+    """The accesses in flight in a simulation, without a reference to its `Simulation` object.
 
     Args:
         core: The simulation in the core.
@@ -43,7 +43,7 @@ class Accesses:
         return access
 
     def collect(self) -> None:
-        """Sets the outcomes of accesses that have ended."""
+        """Stores the outcome of each access that has ended."""
         for number, time_ns, data, error in _core.take_outcomes(self._core):
             failed = None if error is None else RequestError(*str(error).split(": ", 1))
             # The core also returns the bytes of a write.

@@ -1,4 +1,4 @@
-"""The expectations of a scenario: checked before a run, and compared with its result."""
+"""Checks the expectations of a scenario before a run, and compares them with the result."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 def expected(
     rows: Iterable[Row], planned: RunResult, where: Callable[[int], str]
 ) -> Iterator[Expectation]:
-    """The expectations of a scenario before its run.
+    """Checks the expectations of a scenario before its run, and returns them.
 
     Args:
-        rows: The expectations that the simulator has read.
+        rows: The expectations, as the simulator has read them from the scenario.
         planned: The result before the run, which has the paths of all numbers.
-        where: The beginning of messages about a line.
+        where: A function that makes the beginning of messages about a line.
 
     Raises:
         ScenarioError: An expectation names a number that results of the scenario do not have, or a
@@ -44,7 +44,7 @@ def expected(
 
 
 def _expected(row: Row, document: dict[str, Any]) -> Expectation:
-    """Checks an expectation against the result before the run, which is given as JSON.
+    """Checks an expectation against the paths of the result before the run, which is JSON.
 
     Raises:
         ValueError: The number does not exist, or a bound has another unit.
@@ -59,7 +59,7 @@ def _expected(row: Row, document: dict[str, Any]) -> Expectation:
 
 
 def judged(result: RunResult, expectations: Sequence[Expectation]) -> RunResult:
-    """The result, with the measured value of each expectation."""
+    """Returns the result with its expectations, each with the measured value."""
     if not expectations:
         return result
     document = result.to_json()
@@ -70,7 +70,7 @@ def judged(result: RunResult, expectations: Sequence[Expectation]) -> RunResult:
 def _judged(one: Expectation, document: dict[str, Any]) -> Expectation:
     try:
         value = values_at(document, [one.metric])[one.metric]
-    except UnknownMetricError:  # such as an entry for what never happened
+    except UnknownMetricError:  # for example, an event of this kind never happened
         value = None
     if not isinstance(value, int | float):
         return one
@@ -81,7 +81,7 @@ def _judged(one: Expectation, document: dict[str, Any]) -> Expectation:
 
 
 def _bound(metric: str, bound: str | None) -> float | None:
-    """A bound as a number in the unit of its metric.
+    """Converts a bound to a number in the unit of its metric.
 
     Raises:
         ValueError: The bound has another unit.

@@ -1,4 +1,4 @@
-"""Filters of captures, such as the packet trace."""
+"""Filters of captures, such as of the packet trace."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ Parts = tuple[list[str], list[str], str | None, list[str], str | None]
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """The filter of a capture, which keeps packets and arrivals that match every given part.
+    """The filter of a capture: a packet or an arrival is captured if it matches every part given.
 
     Args:
         at: Links, fibres and cables, as results name them, such as "h0-s0".
         kind: Kinds of TLPs, DLLPs and ordered sets as in the trace, such as "MWr" or "UpdateFC", or
-            a group of them: "tlp", "dllp", "ordered_set", "frame", "block".
-        address: First and last byte of a range of addresses, such as "0x80000000-0x80000fff", or
-            two numbers. A packet matches if it names a byte within, and a completion if its request
-            does. Packets without an address do not match.
-        flow: Flows and other workloads. Packets of no workload do not match.
-        window: Beginning and end, such as "10us..20us", "10us.." or "..20us", in time from the
-            beginning of the run, as `ns` in the trace. The end is excluded.
+            groups of kinds: "tlp", "dllp", "ordered_set", "frame", "block".
+        address: First and last address of a range, such as "0x80000000-0x80000fff", or two numbers.
+            A packet matches if it addresses a byte of the range; a completion matches if its
+            request matches. Packets without an address do not match.
+        flow: Ids of flows and other workloads. Packets that belong to no workload do not match.
+        window: Beginning and end of a time window, such as "10us..20us", "10us.." or "..20us", in
+            time from the beginning of the run, as `ns` in the trace. The end is excluded.
 
-    An arrival matches if its packet matched when it left, but for a `window` its own time counts.
+    An arrival matches if its packet matched when it was sent; the `window` is compared with the
+    time of the arrival.
     """
 
     at: Sequence[str] = ()
@@ -37,7 +38,7 @@ class Filter:
     window: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuses a text where a list of texts belongs.
+        """Refuses a single text as the value of a part that must be a list of texts.
 
         Raises:
             TypeError: A part is a single text.
@@ -48,7 +49,7 @@ class Filter:
                 raise TypeError(f"{name} is a list; write {name}=[{written!r}]")
 
     def __bool__(self) -> bool:
-        """Whether any part is given."""
+        """Whether the filter has any part."""
         return astuple(self) != tuple(part.default for part in fields(self))
 
     def parts(self) -> Parts:
@@ -61,4 +62,4 @@ class Filter:
 
 
 EVERYTHING = Filter()
-"""The filter that everything passes."""
+"""The filter that all packets and arrivals match."""

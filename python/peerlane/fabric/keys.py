@@ -1,4 +1,4 @@
-"""The keys of scenarios, by which a call refuses a misspelt setting at once."""
+"""Checks the names of settings against the keys of scenarios, to refuse a misspelt name at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check_name(name: object) -> None:
 
 
 def check_keys(kind: str, settings: Iterable[str]) -> None:
-    """Refuses settings that no section of any scenario has.
+    """Refuses settings that are no keys of any section of scenarios.
 
     Whether a known key belongs to a `kind` of section, such as "devices", is checked by the
     simulator.
@@ -55,8 +55,8 @@ def is_of_link(key: str) -> bool:
 
 @lru_cache(maxsize=8)
 def _sections(models: tuple[_core.DeviceModel, ...]) -> dict[str, set[str]]:
-    """Every key, with the sections that have it."""
-    del models  # of the catalogue
+    """Every key of scenarios, with the sections that have it."""
+    del models  # only a key of the cache: the catalogue includes them
     sections: dict[str, set[str]] = {}
     for row in catalogue()["parameters"]:
         sections.setdefault(row["key"], set()).update(row["sections"])
@@ -65,7 +65,7 @@ def _sections(models: tuple[_core.DeviceModel, ...]) -> dict[str, set[str]]:
 
 @lru_cache(maxsize=8)
 def _kinds(models: tuple[_core.DeviceModel, ...]) -> dict[tuple[str, str], str]:
-    """The kind of every key of every section; the keys of a section have different names."""
-    del models  # of the catalogue
+    """For each section, the kind of each of its keys."""
+    del models  # only a key of the cache: the catalogue includes them
     rows = catalogue()["parameters"]
     return {(section, row["key"]): row["kind"] for row in rows for section in row["sections"]}

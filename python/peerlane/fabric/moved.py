@@ -1,4 +1,4 @@
-"""Former methods of `Simulation`, which are methods of its nodes, by their former names."""
+"""Supports old names of methods of `Simulation`, which are methods of `SimulatedNode`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ read write begin_read begin_write memory fill allocate free config_read config_w
 window vector
 """
 MOVED = {"host_thread": "thread"} | {name: name for name in _SAME.split()}
-"""The former names, and the names of the methods of nodes."""
+"""The old names of methods of `Simulation`, each with the name of the method of a node."""
 
 
 class Nodes(Protocol):
@@ -26,13 +26,13 @@ class Nodes(Protocol):
 
 
 def moved(nodes: Nodes, name: str) -> Callable[..., Any]:
-    """A method by its former name, whose first argument is the name of a node.
+    """The method for an old name; its first argument is the name of a node.
 
     Warns:
-        DeprecationWarning: The name is a former name.
+        DeprecationWarning: The name is an old name of a method.
 
     Raises:
-        AttributeError: The name is no former name of a method.
+        AttributeError: The name is no old name of a method.
     """
     if name not in MOVED:
         message = f"a Simulation has no attribute {name!r}"

@@ -1,4 +1,4 @@
-"""Settings as a command line gives them: the path of a key and a value, `devices.a.tags=16`."""
+"""Reads settings of a command line: the path of a key and a value, as in `devices.a.tags=16`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The class of all warnings about a scenario."""
+"""Defines the class of all warnings about scenarios."""
 
 
 class ScenarioWarning(UserWarning):
-    """A risk of a scenario, such as a deadlock: `FILE:LINE: the risk; what would be safe`."""
+    """A warning about a risk of a scenario, such as a deadlock: `FILE:LINE: risk; what is safe`."""

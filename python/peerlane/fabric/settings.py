@@ -1,4 +1,4 @@
-"""The values of parameters, in the forms of calls and of scenarios."""
+"""Converts values of parameters from the form of arguments in Python to the form of scenarios."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Setting = str | int | float | bool | None
-"""A parameter's value: units are part of the text ("4 KiB"); `None` leaves it at its default."""
+"""A parameter's value: a unit is part of the text ("4 KiB"); with `None` the default applies."""
 
 Quantity = str | None
 """A number with its unit, such as "166 ns" or "250 MHz"."""
@@ -24,13 +24,13 @@ Rate = str | float | None
 Count = int | str | None
 """A whole number; in a repeated table also an expression, such as "{i + 1}"."""
 Ratio = float | str | None
-"""A number without a unit; a text may be an expression, as for `Count`."""
+"""A number without a unit; in a repeated table also an expression, such as "{i + 1}"."""
 Text = str | int | None
 Flag = bool | None
 
 
 def rate(load: Setting) -> str:
-    """A load in the form of a scenario: a number is in bytes a second."""
+    """Converts a load to the form of scenarios: the unit of a number is bytes a second."""
     if isinstance(load, str):
         return load
     if load is None or isinstance(load, bool) or not isfinite(load):
@@ -40,7 +40,7 @@ def rate(load: Setting) -> str:
 
 
 def with_unit(section: str, key: str, value: Any) -> Any:  # noqa: ANN401 - as it is given
-    """The value of a key with its unit: numbers are sizes in bytes, or bytes a second.
+    """Adds the unit to a value that is a number: bytes for a size, bytes a second for a rate.
 
     Args:
         section: The section of the scenario, such as "devices".
@@ -56,7 +56,7 @@ def with_unit(section: str, key: str, value: Any) -> Any:  # noqa: ANN401 - as i
 
 
 def size(count: int) -> str:
-    """A number of bytes in the form of a scenario, exactly, in the largest unit that divides it."""
+    """A number of bytes as text in a scenario, with the largest unit that divides it exactly."""
     for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if count >= scale and count % scale == 0:
             return f"{count // scale} {unit}"
@@ -64,12 +64,12 @@ def size(count: int) -> str:
 
 
 def attached(to: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a node below `to`, with the settings of its link in a table of their own."""
+    """The settings of a node below `to`, with a table for the settings of its link."""
     link, own = split(settings)
     return {"upstream": {"to": to} | link} | own
 
 
 def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of the link above a node, and the settings of the node itself."""
+    """Divides settings into settings of the link above a node and settings of the node itself."""
     link = {key: value for key, value in settings.items() if is_of_link(key)}
     return link, {key: value for key, value in settings.items() if key not in link}

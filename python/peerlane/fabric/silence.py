@@ -1,4 +1,4 @@
-"""Reasons why devices cause no event: the interrupts that they sent, and their engines."""
+"""Describes devices that do not cause an expected event: their interrupts and their engines."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ if TYPE_CHECKING:
     from peerlane.results.run import RunResult
 
 MOST_DEVICES = 8
-"""The most devices whose engines are listed."""
+"""The most devices whose engines a message lists."""
 
 
 class Fabric(Protocol):
-    """The part of `peerlane.Simulation` that this module reads."""
+    """The part of `peerlane.Simulation` that this module uses."""
 
     def tree(self) -> Tree:
-        """The fabric as enumeration left it."""
+        """The nodes and links of the fabric after enumeration."""
 
     def node(self, name: str) -> SimulatedNode:
         """A host or device."""
 
     def result(self) -> RunResult:
-        """The measurements up to now."""
+        """The measurements up to the current simulated time."""
 
 
 def silence(
     fabric: Fabric, devices: Mapping[str, Device], host: str, message: int | None
 ) -> Iterator[str]:
-    """Lines about devices that do not cause the event for which a program of `host` waits.
+    """Lines about the devices that do not cause the event for which a program of `host` waits.
 
     Args:
         fabric: The simulation.
         devices: The devices with a model in Python, by their names.
         host: The host.
-        message: The message of the interrupt; `None` for a write to memory.
+        message: The message of the interrupt for which the program waits; `None` if it waits for a
+            write to memory.
     """
     causes = list(devices)[:MOST_DEVICES]
     if message is not None:
@@ -56,7 +57,7 @@ def silence(
 
 
 def _vectors(fabric: Fabric, host: str, message: int) -> Iterator[tuple[str, int, int]]:
-    """The vectors below `host` with this message: device, function, number."""
+    """The MSI-X vectors below `host` with this message: device, function and number of each."""
     nodes = fabric.tree().nodes
     above = {node.name: node.upstream.to for node in nodes if node.upstream is not None}
     for node in nodes:
@@ -73,7 +74,7 @@ def _vectors(fabric: Fabric, host: str, message: int) -> Iterator[tuple[str, int
 
 
 def _interrupts(fabric: Fabric, device: str, function: int, number: int) -> str:
-    """The interrupts of a vector up to now."""
+    """Words for the interrupts that a vector has sent up to the current simulated time."""
     what = f"{device}: vector {number}" + (f" of function {function}" if function else "")
     for one in fabric.result().interrupts:
         if (one.device, one.function, one.vector) == (device, function, number):

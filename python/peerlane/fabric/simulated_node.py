@@ -1,4 +1,4 @@
-"""A host or a device of a simulation, for which a program outside can act."""
+"""A host or a device of a simulation, whose accesses a program outside the simulation controls."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class SimulatedNode:
-    """A host or a device of a simulation: `Simulation.node`.
+    """A host or a device of a simulation, as returned by `Simulation.node`.
 
-    Some methods are for hosts alone, and some for devices alone. Each raises `ValueError` if the
-    simulation has no node of this name, or the node is of another kind.
+    Some methods are only for hosts, and some are only for devices. Each method raises `ValueError`
+    if the simulation has no node of this name, or if the method is not for this kind of node.
     """
 
     def __init__(self, name: str, simulation: Machine, accesses: Accesses) -> None:
@@ -35,7 +35,7 @@ class SimulatedNode:
         return self._simulation.core
 
     def read(self, address: int, length: int) -> bytes:
-        """Reads `length` bytes as this node, running until the last completion is back.
+        """Reads `length` bytes with this node as requester; time passes until the last completion.
 
         Raises:
             RuntimeError: The fabric answered with an error, such as an unsupported request.
@@ -43,14 +43,14 @@ class SimulatedNode:
         return self._core.read(self.name, address, length)
 
     def write(self, address: int, data: bytes) -> None:
-        """Posts a memory write of this node; time does not pass until the next run."""
+        """Posts a memory write with this node as requester; no time passes in the call."""
         self._core.write(self.name, address, data)
 
     def begin_read(self, address: int, length: int) -> Access[bytes]:
-        """Begins to read `length` bytes, 1 byte to 1 GiB, as a host or a `dma` device.
+        """Begins a read of `length` bytes, 1 byte to 1 GiB, by this node: a host or a `dma` device.
 
-        Time does not pass, so that many accesses can be in flight; only the first one waits until
-        the links are up. `Simulation.wait` and other methods let time pass.
+        No time passes in the call, so many accesses can be in flight; only the first access waits
+        until the links are up. `Simulation.wait` and other methods let time pass.
 
         Raises:
             ValueError: The node makes no requests, or `length` is not possible.
@@ -58,7 +58,7 @@ class SimulatedNode:
         return self._accesses.begin_read(self._simulation, self.name, address, length)
 
     def begin_write(self, address: int, data: bytes) -> Access[bytes]:
-        """Begins to write `data` as a host or a `dma` device; it ends when the last byte arrives.
+        """Begins a write by this node (a host or a `dma` device), which ends at the last byte.
 
         Raises:
             ValueError: The node makes no requests, or there is no data.
@@ -66,11 +66,11 @@ class SimulatedNode:
         return self._accesses.begin_write(self._simulation, self.name, address, data)
 
     def memory(self, address: int, length: int) -> bytes:
-        """The bytes of the node at a bus address, without simulating anything."""
+        """Returns bytes of the node's memory at a bus address, without simulating an access."""
         return self._core.memory(self.name, address, length)
 
     def fill(self, address: int, data: bytes) -> None:
-        """Puts bytes into the memory of the node at a bus address without simulating anything."""
+        """Puts bytes into the node's memory at a bus address, without simulating an access."""
         self._core.fill(self.name, address, data)
 
     def allocate(self, size: int, alignment: int = 4096) -> int:
@@ -82,22 +82,21 @@ class SimulatedNode:
         return self._core.allocate(self.name, size, alignment)
 
     def free(self, address: int, size: int) -> None:
-        """Frees the `size` bytes of a host that were allocated at `address` in one call.
+        """Frees the `size` bytes of a host that one call of `allocate` has allocated at `address`.
 
         Raises:
-            ValueError: The bytes are not allocated, or more or fewer bytes were allocated at
-                `address`.
+            ValueError: No call of `allocate` has allocated exactly these bytes.
         """
         self._core.free(self.name, address, size)
 
     def config_read(self, function: str, offset: int, *, size: int = 4) -> int:
-        """Reads `size` bytes (1, 2 or 4, aligned) of a configuration space, such as of "03:00.0".
+        """Reads `size` bytes (1, 2 or 4, aligned) of the configuration space of a function.
 
         The processor of the host sends a configuration request, and time passes until its
         completion is back. If no function answers, the value is all ones.
 
         Raises:
-            ValueError: The `function`, the `offset` or the `size` is of no register.
+            ValueError: `function` (such as "03:00.0"), `offset` and `size` do not name a register.
         """
         return self._core.config_read(self.name, function, offset, size)
 
@@ -106,10 +105,10 @@ class SimulatedNode:
         self._core.config_write(self.name, function, offset, value, size)
 
     def interrupts(self) -> dict[int, int]:
-        """The interrupts that reached a host and for which no driver of the scenario waits.
+        """The interrupts that arrived at a host and for which no driver of the scenario waits.
 
-        Each entry is the data of the message, as in the MSI capability of its function, and the
-        number of times that the message arrived since the last call.
+        Each entry has the data of a message, as in the MSI capability of the function that sent it,
+        and the number of times that the message arrived since the last call of this method.
         """
         return self._core.interrupts(self.name)
 
@@ -117,15 +116,17 @@ class SimulatedNode:
         """The address at which a host can access the addresses of another host or an I/O port.
 
         A store of the host to `window(to) + address` is a store to `address` of `to`, which may be
-        the host itself. An endpoint below an I/O port sees the addresses of I/O ports.
+        the host itself. For an endpoint below an I/O port, the method returns the address at which
+        the endpoint can access another I/O port.
 
         Raises:
-            ValueError: No network interface controllers (`nic`) of both share a controller.
+            ValueError: There is no controller that has a network interface controller (`nic`) of
+                each of the two.
         """
         return self._core.window(self.name, to)
 
     def thread(self) -> HostThread:
-        """Creates a thread of a host, which a program outside controls.
+        """Creates a thread of a host, which a program outside the simulation controls.
 
         A host can have more threads than cores: a thread has a core only while it loads, stores or
         works.
@@ -133,11 +134,11 @@ class SimulatedNode:
         return HostThread(self._simulation, self.name, _core.HostThread(self._core, self.name))
 
     def vector(self, number: int, function: int = 0) -> Vector:
-        """The place of an MSI-X vector of a device, for software that masks the vector.
+        """The address and the message of an MSI-X vector of a device, for software that masks it.
 
         Args:
             number: The vector, from 0, of a device with `msix_vectors`.
-            function: The function; 0 is the physical one, and virtual functions follow.
+            function: The function: 0 is the physical function, 1 the first virtual function.
 
         Raises:
             ValueError: The function or the vector does not exist.

@@ -1,4 +1,4 @@
-"""A simulation that runs to its end, or that a program drives from outside, access by access."""
+"""A simulation, which runs to its end, or which a program controls access by access."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Capture = Literal["trace", "perfetto", "vcd", "pcap"]
 
 LONGEST_NS = 1e13
-"""The longest sleep of a program."""
+"""The longest sleep of a program, in nanoseconds."""
 
 
 _known: ContextVar[str | None] = ContextVar("known", default=None)
@@ -49,7 +49,7 @@ _known: ContextVar[str | None] = ContextVar("known", default=None)
 
 @contextmanager
 def already_warned(about: str = "") -> Iterator[None]:
-    """Suppresses warnings of all simulations that are made in this context.
+    """Suppresses the warnings of all simulations that are created in this context.
 
     Args:
         about: Only warnings that contain this text; without it, all.
@@ -65,12 +65,14 @@ class Simulation:
     """One fabric, its workload, and the current simulated time.
 
     Args:
-        text: The scenario: TOML, or a parsed scenario, some of whose keys may have been changed.
+        text: The scenario: a text in TOML, or a parsed scenario, in which keys may have been
+            changed.
         source: The name of a TOML text in messages, usually its file name.
         seed: The seed, which replaces the scenario's own seed.
-        settings: The keys that were changed, in the form for messages.
-        models: Device models that the scenario names, by their names: a class derived from
-            `Device`, an object, which is then the only device of the model, a `Library`, or a file.
+        settings: The keys whose values differ from the text, as words for messages.
+        models: Device models that the scenario names, by their names. A model is a class derived
+            from `Device`, an object of such a class, which is then the only device of the model, a
+            `Library`, or a file.
 
     Raises:
         ScenarioError: The scenario cannot be built.
@@ -78,7 +80,7 @@ class Simulation:
         ValueError: One of `models` is not a model.
 
     Warns:
-        ScenarioWarning: The scenario can be built, but has a risk, such as a deadlock.
+        ScenarioWarning: The scenario can be simulated, but has a risk, such as a deadlock.
     """
 
     def __init__(
@@ -114,7 +116,7 @@ class Simulation:
                 warnings.warn(ScenarioWarning(warning), stacklevel=2)
 
     def _attach(self, models: Mapping[str, Source]) -> None:
-        """Connects the devices that are programs outside the simulation."""
+        """Connects each `OutsideDevice`, which a program outside the simulation controls."""
         outside = {name: one for name, one in models.items() if isinstance(one, OutsideDevice)}
         for one in models.values():
             if isinstance(one, type) and issubclass(one, OutsideDevice):
@@ -127,12 +129,12 @@ class Simulation:
     def __repr__(self) -> str:
         try:
             when = f"at {duration(self.now_ns)}"
-        except RuntimeError:  # a callback or another thread looks at it
+        except RuntimeError:  # in a callback, or from another thread
             when = "that is running"
         return f"<Simulation of {self._source} {when}>"
 
     def _repr_html_(self) -> str:
-        """The nodes and links as a notebook shows them, with the time."""
+        """The nodes, the links and the simulated time as HTML for a notebook."""
         return markup.page(markup.line(repr(self))) + self.tree()._repr_html_()
 
     @classmethod
@@ -158,31 +160,31 @@ class Simulation:
 
     @property
     def scenario_digest(self) -> str:
-        """`sha256` and a colon, and then the SHA-256 of the scenario's text in hexadecimal."""
+        """The SHA-256 of the scenario's text: `sha256:` and hexadecimal digits."""
         return digest_of(self.text)
 
     @property
     def text(self) -> str:
-        """The scenario."""
+        """The text of the scenario."""
         return self._written if isinstance(self._written, str) else self._written.to_toml()
 
     @property
     def now_ns(self) -> float:
-        """Simulated time, in nanoseconds."""
+        """The current simulated time, in nanoseconds."""
         return self._core.now_ns
 
     @property
     def measure_ns(self) -> tuple[float, float] | None:
-        """The window of the steady rates, in nanoseconds from when every link is up."""
+        """The window in which rates are measured, in nanoseconds from when every link is up."""
         return self._core.measure_ns()
 
     @property
     def is_random(self) -> bool:
-        """Whether the run draws random numbers: bit errors, jitter, random workloads and fibres."""
+        """Whether the run draws random numbers, for example for bit errors, jitter or workloads."""
         return self._core.is_random()
 
     def warnings(self) -> list[str]:
-        """The texts of the warnings that were given when the simulation was made."""
+        """The texts of the warnings about the scenario when the simulation was created."""
         return self._core.warnings()
 
     def tree(self) -> Tree:
@@ -192,23 +194,23 @@ class Simulation:
     def capture(
         self, form: Capture, path: str | PathLike[str], *, only: Filter = EVERYTHING
     ) -> None:
-        """Captures the packets on wires that match `only` from now on, to the file at `path`.
+        """Begins to capture the packets on wires that match `only`, to the file at `path`.
 
-        The capture continues over several runs; after each run the file has all of it.
+        The capture continues over several runs; after each run the file has all captured packets.
 
         Args:
-            form: The form of the file. "trace" is a JSON object a line, for every TLP, DLLP,
+            form: The form of the file. "trace" has a line with a JSON object for every TLP, DLLP,
                 ordered set and arrival: `docs/reference/trace.md`. "perfetto" is a timeline that
                 https://ui.perfetto.dev shows, with queues and credit, and "vcd" a value change dump
                 for GTKWave: `docs/reference/timeline.md`. "pcap" is pcapng for Wireshark with the
                 dissector of `integrations/wireshark`: `docs/reference/capture.md`.
             path: The file.
-            only: The part of all packets that is captured.
+            only: A filter for the packets that are captured.
 
         Raises:
             OSError: The file cannot be written.
-            ValueError: The form, or a link, kind, flow, range or window of the filter does not
-                exist.
+            ValueError: The form does not exist, or a link, kind, flow, range or window of the
+                filter is wrong.
         """
         if form not in get_args(Capture):
             right = f"write {', '.join(get_args(Capture))}"
@@ -216,13 +218,13 @@ class Simulation:
         self._core.capture(form, fspath(path), only.parts())
 
     def sample(self, *, every: str | float) -> float:
-        """Samples rates and queue lengths from now on; returns the interval in nanoseconds.
+        """Begins to sample rates and queue lengths; returns the interval in nanoseconds.
 
         The interval is a text such as "10 us", or a number of nanoseconds.
 
-        The `series` of the result has the samples. If they need more than 6 MiB, every second
-        sample is dropped and the interval is doubled; `interval_ns` of the series has the final
-        interval. Samples do not change the simulation.
+        The `series` of the result has the samples. If the samples need more than 6 MiB, every
+        second sample is dropped and the interval is doubled; `interval_ns` of the series is the
+        final interval. Samples do not change the simulation.
 
         Raises:
             ValueError: `every` is not a time, or shorter than 1 ps.
@@ -230,19 +232,20 @@ class Simulation:
         return self._core.sample(every if isinstance(every, str) else f"{every} ns")
 
     def watch_coherence(self, *, every: int = 1000) -> None:
-        """Checks all caches after every `every` events from now on.
+        """Begins to check the coherence of all caches, once in every `every` events.
 
-        A cache that may write a line must hold it alone; caches that may read a line must have the
-        same bytes, and the bytes of memory if no cache has written them. A violation is among the
-        `failures` of the result. Each check reads every line of every cache, and is slow.
+        If a cache may write a line, no other cache may have the line. All caches that may read a
+        line must have the same bytes, and if no cache has written the line, the bytes of memory.
+        The `failures` of the result name each violation. A check reads every line of every cache,
+        and is slow.
 
         Raises:
-            ValueError: No host is coherent.
+            ValueError: No host of the scenario is coherent.
         """
         self._core.watch_coherence(every)
 
     def watch_waits(self) -> None:
-        """Records what flows wait for from now on: `RunResult.waits`, `RunResult.explain`."""
+        """Begins to record what flows wait for, for `RunResult.waits` and `RunResult.explain`."""
         self._core.watch_waits()
 
     def run(
@@ -251,18 +254,20 @@ class Simulation:
         *,
         threads: int | Literal["auto"] | None = None,
     ) -> RunResult:
-        """Runs until no event is left; calls `progress` with the share done, 0 to 1.
+        """Runs until the simulation has no event left.
 
-        With user-written device models the run continues after the workloads until no event is
-        left, or until no packet was created for 1 ms.
+        With user-written device models the run continues after the end of the workloads until no
+        event is left, or until no packet was created for 1 ms.
 
         Args:
-            progress: A function that is called from time to time with the share done.
-            threads: The number of threads; one, if absent; with "auto", as many as there are
-                processors, eight at most, if the plan shows that this saves time. The results are
-                the same as on one thread. A run that cannot be divided into this number of regions,
-                or is very short, has fewer threads: `fewer_threads` has the reason. After a run on
-                several threads, events of accesses and programs are handled on one thread.
+            progress: A function that is called from time to time with the share of the run that is
+                done, 0 to 1.
+            threads: The number of threads; the default is one. With "auto", the run has as many
+                threads as there are processors, at most eight, if the simulator expects that
+                threads save time in this fabric. The results do not depend on the number. A run
+                that cannot be divided into this number of regions, or is very short, has fewer
+                threads: `fewer_threads` has the reason. After a run on several threads, accesses
+                and programs are simulated on one thread.
 
         Raises:
             ModelError: A user-written device model has failed, which ends the run.
@@ -274,21 +279,22 @@ class Simulation:
 
     @property
     def fewer_threads(self) -> str | None:
-        """The number of threads of a run that had fewer than requested, and the reason."""
+        """If the run had fewer threads than requested: their number and the reason, as a text."""
         count, why, shared = self._core.threads()
         if why is None and count > 1 and not shared:
             count, why = 1, "it was too short, or its workloads do not show how long they go on"
         return why and f"the run had {count} thread{'s' if count > 1 else ''}: {why}"
 
     def run_while(self, goes_on: Callable[[float], object]) -> bool:
-        """Runs as `run` does while `goes_on`, called with the share done, returns true.
+        """Runs as `run` does, as long as `goes_on` returns true; its argument is the share done.
 
-        The next call continues from the same time. Returns whether no event is left.
+        The next call continues from the time at which this call ended. Returns whether no event is
+        left.
         """
         return self._core.run_while(goes_on)
 
     def run_until(self, time: float | str) -> bool:
-        """Runs to a time in nanoseconds or as a text; returns false when no event is left."""
+        """Runs to a time, in nanoseconds or as a text; returns false if no event is left."""
         return self._core.run_until(nanoseconds(time))
 
     def step(self) -> bool:
@@ -296,13 +302,13 @@ class Simulation:
         return self._core.step()
 
     def node(self, name: str) -> SimulatedNode:
-        """A host or device, with its accesses, memory and interrupts, and threads of a host."""
+        """Returns a host or device, whose methods make accesses, and create threads of hosts."""
         return SimulatedNode(name, self, self._accesses)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> object:
-            """A former method, which is a method of nodes."""
+            """Returns the method of nodes that has replaced a method of this class."""
             return moved(self, name)
 
     def collect(self) -> None:
@@ -310,10 +316,10 @@ class Simulation:
         self._accesses.collect()
 
     def wait(self, *accesses: Access[Any], until: float | str | None = None) -> bool:
-        """Lets time pass until all `accesses` have ended; returns whether all have ended.
+        """Lets simulated time pass until all `accesses` have ended; returns whether all have ended.
 
-        With `until`, which is a number of nanoseconds or a text such as "10 us", time passes at
-        most until this time.
+        Time passes at most until the time `until`, a number of nanoseconds or a text such as "10
+        us".
 
         Raises:
             RuntimeError: No event is left, and an access has not ended.
@@ -330,10 +336,10 @@ class Simulation:
     def wait_first(
         self, *accesses: Access[Any], until: float | str | None = None
     ) -> list[Access[Any]]:
-        """Lets time pass until any of `accesses` has ended; returns the accesses that have ended.
+        """Lets time pass until one of `accesses` has ended; returns all that have ended.
 
-        Arguments and errors are as for `wait`. If the time `until` is reached first, the list
-        is empty.
+        Arguments and errors are as for `wait`. The list is empty if the time `until` is reached
+        before an access ends.
 
         Raises:
             ValueError: No access is given, or an access belongs to another simulation.
@@ -355,7 +361,7 @@ class Simulation:
             refuse_foreign(access, self)
 
     def _pass(self, access: Access[Any], until: float | str | None) -> bool:
-        """Lets time pass until an access has ended; returns false if `until` is reached."""
+        """Lets time pass until an access ends; returns false if the time `until` comes first."""
         until_ns = None if until is None else nanoseconds(until)
         if until_ns is not None and self.now_ns >= until_ns:
             return False
@@ -364,13 +370,13 @@ class Simulation:
         return True
 
     def sleep(self, time: float | str) -> Sleep:
-        """A time from now, for `await` in a program of `peerlane.run_programs`.
+        """Creates a wait of a given time, for `await` in a program of `peerlane.run_programs`.
 
         Args:
             time: A number of nanoseconds, or a text such as "10 us".
 
         Raises:
-            ValueError: The time is not possible.
+            ValueError: The time is negative or too long.
         """
         ns = nanoseconds(time)
         if not 0.0 <= ns <= LONGEST_NS:
@@ -385,11 +391,11 @@ class Simulation:
         return silence(self, self._devices, host, message)
 
     def lspci(self) -> str:
-        """Every configuration space at this time, for `lspci -F`: a PCI domain for each host."""
+        """The configuration spaces at the current time, for `lspci -F`; a host is a PCI domain."""
         return self._core.lspci()
 
     def wires(self) -> Wires:
-        """The counters of all links and fibres since the beginning, and their waiting packets."""
+        """The counters of all links and fibres since the run began, and their waiting packets."""
         return Wires.from_json(self._core.wires())
 
     def result(self) -> RunResult:
@@ -398,7 +404,7 @@ class Simulation:
 
 
 def _refuse_file(text: object) -> None:
-    """Refuses the path of a scenario where its text belongs.
+    """Refuses the path of a scenario as the argument that must be the scenario's text.
 
     Raises:
         TypeError: The argument is neither a text nor a parsed scenario.
@@ -415,7 +421,7 @@ _MOST_THREADS = 1 << 20
 
 
 def _number_of_threads(given: SupportsIndex | Literal["auto"] | None) -> int | None:
-    """The number of threads of a run; `None` if the simulator is to choose it."""
+    """The number of threads that is requested for a run; `None` if the simulator chooses it."""
     if given is None:
         return 1
     if given == "auto":
@@ -432,12 +438,12 @@ def _number_of_threads(given: SupportsIndex | Literal["auto"] | None) -> int | N
 
 
 def digest_of(text: str) -> str:
-    """SHA-256 of the text of a scenario, in the form of results."""
+    """The SHA-256 of the text of a scenario, in the form in which results have it."""
     return f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
 def read_scenario(path: str | PathLike[str]) -> str:
-    """The text of a scenario file.
+    """Reads the text of a scenario file.
 
     Raises:
         OSError: The file cannot be read.
@@ -448,12 +454,12 @@ def read_scenario(path: str | PathLike[str]) -> str:
 
 
 MOST_BYTES = 64 << 20
-"""The most bytes of a scenario, so that reading a device such as /dev/zero ends. No larger scenario
-could be simulated."""
+"""The most bytes of a scenario, so that a read of a device such as /dev/zero ends. A larger
+scenario could not be simulated."""
 
 
 def scenario_of(file: BinaryIO, path: str) -> str:
-    """Reads the text of a scenario from an open file, which messages call `path`.
+    """Reads the text of a scenario from an open file; `path` is its name in messages.
 
     Raises:
         OSError: The file cannot be read.

@@ -1,4 +1,4 @@
-"""The fabric after enumeration: its nodes and links, their widths, rates and addresses."""
+"""Defines the fabric after enumeration: its nodes and links, with widths, rates and addresses."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ class Upstream(Document):
     port: int
     generation: int
     gigatransfers: float
-    """GT/s; in an extended speed mode this is more than the rate of the generation."""
+    """The rate of a lane in GT/s; in an extended speed mode it is more than the rate of the
+    generation."""
     lanes: int
     socket: int | None
-    """The socket of the port above, if that is a root port of a host with several sockets."""
+    """The socket of the root port above, if the link is below a host with several sockets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region(Document):
-    """Bus addresses that a node answers to or forwards.
+    """A range of bus addresses that a node answers or forwards.
 
-    `what` is `memory`, `bar0` to `bar5`, `vf-bar0` (BAR 0 of all virtual functions, one after the
-    other, each with an equal part) or `window`.
+    `what` is `memory`, `bar0` to `bar5`, `vf-bar0` (BAR 0 of all virtual functions, which have
+    equal parts of the range in their order) or `window`.
     """
 
     what: str
@@ -43,7 +44,7 @@ class Region(Document):
 
     @property
     def last(self) -> int:
-        """The last address inside the region."""
+        """The last address of the region."""
         return self.base + self.size - 1
 
 
@@ -51,9 +52,9 @@ class Region(Document):
 class Node(Document):
     """A host, switch or device after enumeration; payload and request sizes are in bytes.
 
-    `id` is the function of the node, for a device its physical function; a device may have
-    `virtual_functions`, too. `processor` is the number by which controllers identify a `nic` or an
-    I/O port.
+    `id` is the bus, device and function number of the node; for a device, of its physical function.
+    `virtual_functions` has the ids of a device's virtual functions. `processor` is the number by
+    which controllers identify a `nic` or an I/O port.
     """
 
     name: str
@@ -72,11 +73,11 @@ class Node(Document):
 class Network(Document):
     """Routers that are connected by fibres.
 
-    `shape` is "ring", "mesh" or "torus" with nodes along each of its `sides`, or `None` if the
-    scenario has each fibre separately; `routers` are in the order of their numbers in the network.
-    `lane_rate` is in bits a second, `packet_size` and `aperture` (behind each port of a node, in
-    the addresses of the network) in bytes. In the time in which a fibre carries one packet, a node
-    itself can send, or receive, `local_width` packets.
+    `shape` is "ring", "mesh" or "torus", and `sides` has the number of nodes along each dimension;
+    both are `None` if the scenario lists each fibre. `routers` are in the order of their numbers in
+    the network. `lane_rate` is in bits a second, `packet_size` in bytes. `aperture` is the size, in
+    bytes, of the network's addresses for each port of a node. In the time in which a fibre carries
+    one packet, the user logic of a node can send or receive `local_width` packets.
     """
 
     name: str
@@ -96,10 +97,11 @@ class Network(Document):
 
 @dataclass(frozen=True, slots=True)
 class Fibre(Document):
-    """A fibre between two routers, by the numbers of their optical ports.
+    """A fibre between optical ports of two routers.
 
-    `delay_ns` is the delay in one direction, from user logic to user logic: cores, transceivers and
-    light. `severed_at_ns`, if it is cut, counts from the beginning of the flows.
+    `delay_ns` is the delay in one direction, from user logic to user logic: of the cores, the
+    transceivers and the light. If the fibre is cut, `severed_at_ns` is the time of the cut from the
+    beginning of the flows.
     """
 
     __pydantic_config__ = renamed(
@@ -118,9 +120,10 @@ class Fibre(Document):
 
 @dataclass(frozen=True, slots=True)
 class IoPort(Document):
-    """A port of a controller, with an endpoint whose functions belong to hosts.
+    """A port of a controller for an endpoint whose functions belong to several hosts.
 
-    `owners` are the hosts of its physical function and of its virtual functions, in this order.
+    `owners` are the owner of the endpoint's physical function and the owners of its virtual
+    functions, in this order.
     """
 
     name: str
@@ -144,10 +147,10 @@ class Cable(Document):
 
 @dataclass(frozen=True, slots=True)
 class Controller(Document):
-    """A crossbar between hosts, and the `nic` devices at its ports, in their order.
+    """A crossbar between hosts, with the `nic` devices at its ports, in the order of the ports.
 
-    `engine_bytes_per_second` is the rate at which the slowest of their engines accepts payload, and
-    `None` if the crossbar has no `nic` devices.
+    `engine_bytes_per_second` is the payload rate of the slowest engine of these devices, and `None`
+    if the crossbar has no `nic` devices.
     """
 
     name: str
@@ -163,8 +166,9 @@ class Traffic(Document):
     """An open-loop workload: each node sends `load` bytes of payload a second.
 
     `senders` and `receivers` are "routers" (their user logic) or "hosts"; `message` is in bytes.
-    Times count from the beginning of the flows. A hot spot favours `hot_node`, by its number in the
-    network, with the share `hot_share` of all messages besides its own.
+    Times count from the beginning of the flows. In traffic with a hot spot, `hot_node` is the
+    number of the node in the network to which the share `hot_share` of all messages goes, in
+    addition to its share of the other messages.
     """
 
     __pydantic_config__ = renamed(senders="from", receivers="to")
@@ -184,7 +188,7 @@ class Traffic(Document):
 
 @dataclass(frozen=True, slots=True)
 class MemoryFlow(Document):
-    """The sockets that store the bytes of a flow to `to`, a host with several sockets.
+    """The sockets whose memory stores the bytes of a flow to `to`, a host with several sockets.
 
     Without a key `socket`, a flow uses the whole memory of the host, beginning with socket 0.
     """
@@ -196,9 +200,9 @@ class MemoryFlow(Document):
 
 @dataclass(frozen=True, slots=True)
 class Tree(Document):
-    """All nodes, each after the node above it, and the networks and cables between hosts.
+    """All nodes of a fabric, each after the node above it, and the connections between hosts.
 
-    `flows` has only the flows to the memory of hosts with several sockets.
+    `flows` has only flows to the memory of hosts with several sockets.
     """
 
     name: str
@@ -220,7 +224,7 @@ class Tree(Document):
         return encode(self)
 
     def to_pandas(self) -> DataFrame:
-        """The nodes as a pandas frame, with one line for each.
+        """The nodes as a pandas frame, with one line for each node.
 
         Raises:
             MissingPackageError: pandas is not installed (`pip install 'peerlane[pandas]'`).
@@ -228,14 +232,14 @@ class Tree(Document):
         return self.nodes.to_pandas()
 
     def _repr_html_(self) -> str:
-        """The nodes, networks, cables and fibres as a notebook shows them."""
+        """The nodes, networks, cables and fibres as HTML for a notebook."""
         lists = ("nodes", "networks", "controllers", "cables", "fibres", "traffic")
         found = {name: rows for name in lists if (rows := getattr(self, name))}
         shown = (markup.title(name) + markup.table_of(rows) for name, rows in found.items())
         return markup.page(markup.title(self.name), *shown)
 
     def to_networkx(self) -> MultiGraph[str]:
-        """The fabric as a graph, whose nodes and edges have the fields of nodes, links and fibres.
+        """The fabric as a graph of networkx, whose nodes and edges have the fields of this tree.
 
         The `kind` of an edge is "link", "port" (of a controller), "cable" or "fibre".
 

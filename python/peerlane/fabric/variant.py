@@ -1,4 +1,4 @@
-"""A scenario with changed values of some keys."""
+"""Creates simulations of a scenario with other values of some keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST = 4
 
 
 def parsed(text: str, source: str) -> Scenario:
-    """Parses the text of a scenario, which may name all device models of this process.
+    """Parses the text of a scenario, which may name any device model that is registered.
 
     Raises:
         ScenarioError: The text is not TOML.
@@ -40,17 +40,18 @@ def variant(
 
     Args:
         scenario: The scenario, which stays as it is.
-        settings: The new values by the paths of their keys. For one key, the value of a member of a
-            repeated table overrides the value of the table, and otherwise the last value counts.
+        settings: The new values by the paths of their keys. If several paths set one key, the value
+            for a single member of a repeated table has priority over the value for the table;
+            otherwise the last value has priority.
         seed: The seed, which replaces the scenario's own.
-        warns: Whether to warn of the risks of the changed scenario.
+        warns: Whether to warn about risks of the scenario with the new values.
 
     Raises:
         ScenarioError: A path names no key, or the scenario cannot be built with these values.
     """
     changed = scenario.copy()
     changed.update(dict(settings))
-    with already_warned():  # here, with the line that called
+    with already_warned():  # given here, for the line of the caller
         simulation = Simulation(changed, settings=told(settings), seed=seed)
     if warns:
         warn_of_links(changed, settings)
@@ -60,10 +61,10 @@ def variant(
 
 
 def warn_of_links(scenario: Scenario, paths: Iterable[str]) -> None:
-    """Warns of links that a key of all links does not change.
+    """Warns if a setting for all links has no effect on some links, which have values of their own.
 
     Warns:
-        ScenarioWarning: There are links with their own value of the key.
+        ScenarioWarning: Some links have a value of their own for the key.
     """
     for path in paths:
         if links := scenario.links_with_their_own(path):
@@ -79,7 +80,7 @@ def warn_of_links(scenario: Scenario, paths: Iterable[str]) -> None:
 
 
 def told(settings: Mapping[str, Setting]) -> str:
-    """The settings in the form of messages."""
+    """The settings as words for messages."""
     return ", ".join(f"{path}={_told(value)}" for path, value in settings.items())
 
 

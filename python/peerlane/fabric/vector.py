@@ -1,4 +1,4 @@
-"""A vector of an MSI-X table, for user-written software."""
+"""An entry of an MSI-X table, for user-written software."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """The place of a vector of a function, and the message that firmware has assigned to it.
+    """The addresses of a function's MSI-X vector, and the message that firmware has assigned to it.
 
-    `entry` is the address of its 16 bytes: Message Address, Message Upper Address, Message Data and
-    Vector Control, whose bit 0 is the mask. `pending` is the address of the 8 bytes with the
-    vector's pending bit, whose number in these bytes is `bit`.
+    `entry` is the address of the vector's table entry of 16 bytes: Message Address, Message Upper
+    Address, Message Data and Vector Control, whose bit 0 is the mask. `pending` is the address of
+    the 8 bytes that contain the vector's pending bit, and `bit` the number of this bit.
     """
 
     entry: int
@@ -21,5 +21,5 @@ class Vector:
 
     @property
     def control(self) -> int:
-        """Address of Vector Control."""
+        """The address of the Vector Control field."""
         return self.entry + 12
