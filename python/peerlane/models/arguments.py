@@ -1,15 +1,15 @@
-"""Checks of the arguments of calls of a device, and errors that describe the right arguments."""
+"""Checks the arguments of calls of a device; errors describe the right arguments."""
 
 from __future__ import annotations
 
 from operator import index
 
 Buffer = bytes | bytearray | memoryview
-"""The data of a write."""
+"""The types of the data of a write."""
 
 
 def wrong_number(**numbers: object) -> Exception | None:
-    """The error for an address or a length, by its name, that is no possible number, or `None`."""
+    """The error for the first argument, such as `address`, that is no valid number; or `None`."""
     for what, number in numbers.items():
         right = "give a whole number"
         if not hasattr(number, "__index__"):
@@ -20,7 +20,7 @@ def wrong_number(**numbers: object) -> Exception | None:
 
 
 def wrong_vector(vector: object, count: int) -> Exception | None:
-    """The error for an interrupt vector that a function with `count` vectors does not have."""
+    """The error for an interrupt vector if a function with `count` vectors does not have it."""
     if not hasattr(vector, "__index__"):
         return TypeError(f"the interrupt vector is {vector!r}; give a whole number")
     if not 0 <= index(vector) < count:
@@ -30,7 +30,7 @@ def wrong_vector(vector: object, count: int) -> Exception | None:
 
 
 def data_bytes(data: object) -> bytes:
-    """The bytes of a write; a number is refused, because `bytes` would make zeros of it.
+    """The bytes of a write. A number is refused, because `bytes(number)` is that many zeros.
 
     Raises:
         TypeError: The data is not bytes.
@@ -69,11 +69,11 @@ def operand_bytes(operation: str, size: object, *operands: object) -> bytes:
 
 
 def answer_bytes(value: object, length: int) -> bytes:
-    """The answer to a read of `length` bytes: bytes, or their little-endian number.
+    """The bytes that answer a read, from `length` bytes or from an integer (little-endian).
 
     Raises:
-        TypeError: The value is neither bytes nor a number.
-        ValueError: The value has another length.
+        TypeError: The value is neither bytes nor an integer.
+        ValueError: The value has more or fewer than `length` bytes.
     """
     if isinstance(value, int):
         try:

@@ -1,4 +1,4 @@
-"""The class from which device models in Python are derived."""
+"""Defines the class from which device models in Python are derived."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 Registers = int | bytes | bytearray
-"""The value of registers: bytes, or a little-endian number."""
+"""The value of registers: bytes, or an integer, whose little-endian bytes are the registers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A BAR: its size, a power of two, and the bits of its address."""
+    """The size of a BAR, which is a power of two, and the number of its address bits, 32 or 64."""
 
     size: int | str
     bits: Literal[32, 64] = 32
@@ -51,14 +51,15 @@ Defect = Literal[
     "too much data",
     "too little data",
 ]
-"""An error in a completion: a wrong field, poisoned data, or a dword more or less."""
+"""A deliberate error in a completion: a wrong field, poisoned data, or a dword more or less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """The answer to a read of registers by a deliberately wrong completion.
+    """A deliberately wrong completion for a read of registers.
 
-    `on_read` returns it instead of `value`, to test how requesters handle a wrong completion.
+    `on_read` returns a `Malformed` instead of `value`, to test how requesters handle the
+    completion.
     """
 
     value: Registers
@@ -66,7 +67,7 @@ class Malformed:
 
 
 Read = Registers | Malformed | None
-"""The answer to a read of registers."""
+"""What `on_read` may return to answer a read of registers."""
 
 
 CALLS = {
@@ -74,7 +75,7 @@ CALLS = {
     "on_read": ("bar", "offset", "length"),
     "on_write": ("bar", "offset", "data"),
 }
-"""The methods that the simulator calls, with their arguments."""
+"""The methods of a model that the simulator calls, with the names of their arguments."""
 
 INTERFACE = (
     *CALLS,
@@ -88,26 +89,26 @@ INTERFACE = (
     "tags",
     "virtual_functions",
 )
-"""The methods and attributes that a class of a model defines."""
+"""The methods and attributes that the class of a model may define."""
 
 
 class Device:
-    """The base class of device models: attributes declare a device, methods are its behaviour.
+    """The base class of device models: attributes declare a device, methods define its behaviour.
 
     The simulator calls `on_reset`, `on_read` and `on_write`, each at one point of simulated time.
-    An engine is an `async` method: it waits for memory (`dma_read`, `dma_write`, atomics), for time
-    (`sleep`), for a `Signal` or another engine. `on_write` may return an engine, which is then
-    started, and `on_read` may be `async`; the requester then waits for its end.
+    An engine is a running `async` method. It can wait for memory (`dma_read`, `dma_write`,
+    atomics), for time (`sleep`), for a `Signal` or for another engine. If `on_write` returns an
+    engine, the simulator starts it. If `on_read` is `async`, the requester waits until it returns.
 
-    A reset ends the engines of a function, and the end of a simulation ends all engines. A
-    `finally` block of an ended engine runs up to its next `await`, and requests in this block are
-    dropped.
+    A reset ends the engines of a function, and the end of a simulation ends all engines. If an
+    engine is ended, its `finally` blocks run, but not beyond their next `await`, and requests in
+    these blocks are dropped.
 
-    A class is used by `Fabric.device(NAME, TO, model=CLASS)` or `model=CLASS(...)`, and by
-    `peerlane run FILE --model NAME=FILE.py:CLASS`.
+    `Fabric.device(NAME, TO, model=CLASS)`, or `model=CLASS(...)`, adds a device of a class to a
+    fabric; `peerlane run FILE --model NAME=FILE.py:CLASS` makes a class available to a scenario.
 
     Args:
-        values: Values of parameters.
+        values: Values of the model's parameters, by name.
 
     Raises:
         TypeError: The model does not have the parameter.
@@ -115,18 +116,19 @@ class Device:
     """
 
     name: ClassVar[str | None] = None
-    """The name of the model in scenarios; if it is `None`, the class name with hyphens."""
+    """The name of the model in scenarios; if `None`, the class name in lower case with hyphens."""
     vendor_id: ClassVar[int] = 0xFFF0
     device_id: ClassVar[int] = 1
     revision_id: ClassVar[int] = 0
     class_code: ClassVar[int] = 0x12_0000
-    """Base class, sub-class and programming interface: a processing accelerator."""
+    """Base class, sub-class and programming interface; the default is a processing accelerator."""
     bars: ClassVar[Mapping[int, int | str | Bar]] = {}
-    """The size of each BAR by its number: a text such as "4 KiB", bytes, or a `Bar`."""
+    """The size of each BAR, by its number: a text such as "4 KiB", a number of bytes, or a `Bar`.
+    """
     msix_vectors: ClassVar[int] = 0
-    """The number of interrupt vectors; their table is in a BAR of its own."""
+    """The number of MSI-X vectors; their table is in an additional BAR."""
     tags: ClassVar[int] = 32
-    """The most reads and atomic operations that each function can have outstanding, as packets."""
+    """The most packets of reads and atomic operations that each function can have outstanding."""
     virtual_functions: ClassVar[int] = 0
     """The most virtual functions (SR-IOV) that the device can have."""
 
@@ -158,11 +160,11 @@ class Device:
             setattr(self, key, value)
 
     def on_reset(self) -> None:
-        """Puts the device into the state after power-on: the first call, and again at each reset.
+        """Puts the device into its state after power-on: at the first call, and at each reset.
 
-        The engines have already ended. `function` is the function that is reset; 0 means all
-        functions. A virtual function is also reset when software clears VF Enable. It then no
-        longer exists, and requests of its engines are dropped.
+        At the call, the engines have already ended. `function` is the function that is reset; 0
+        means all functions. A virtual function is also reset when software clears VF Enable; the
+        function does not exist after this reset, and requests of its engines are dropped.
         """
 
     def on_read(self, bar: int, offset: int, length: int) -> Read | Awaitable[Read]:
@@ -170,14 +172,13 @@ class Device:
 
         Args:
             bar: The BAR.
-            offset: The first byte in the BAR.
+            offset: The offset of the first byte in the BAR.
             length: The number of bytes.
 
         Returns:
-            The bytes, or their value as a little-endian number; `None` if there is no register,
-            which results in an unsupported request. The value of an `async` method is checked in
-            the same way, but `None` then results in a completer abort. A `Malformed` value makes a
-            wrong completion.
+            The bytes, or an integer, which stands for its little-endian bytes. `None` means that
+            there is no register, and the read is completed as an unsupported request; if the method
+            is `async`, as a completer abort. A `Malformed` object makes a wrong completion.
         """
         del bar, offset, length
         return None
@@ -186,7 +187,7 @@ class Device:
         """Handles a write of registers; returns an engine to start, or `None`.
 
         Warns:
-            ModelWarning: The class does not define the method, so that the write is dropped.
+            ModelWarning: The class does not define this method, so the write is dropped.
         """
         if type(self).on_write is Device.on_write and not self._has_dropped:
             self._has_dropped = True
@@ -198,7 +199,7 @@ class Device:
 
     @property
     def now_ns(self) -> float:
-        """Simulated time, in nanoseconds."""
+        """The current simulated time, in nanoseconds."""
         return self._shell.now_fs / 1e6
 
     @property
@@ -206,11 +207,11 @@ class Device:
         """The function that is accessed or reset, or whose engine runs; 0 is the physical one."""
         return self._tasks.function
 
-    # The code below does not use names of this class that a model may override, such as `start` or
-    # `function`.
+    # The methods that follow do not use names of this class that a model may override, such as
+    # `start` or `function`.
 
     def start(self, engine: Awaitable[Result]) -> Task[Result]:
-        """Starts an engine beside all others; `await` of the returned task waits for its end.
+        """Starts a further engine; returns a task, whose `await` waits for the engine's end.
 
         An exception that the engine does not catch ends the run.
         """
@@ -221,7 +222,7 @@ class Device:
         return Signal(self._tasks)
 
     async def sleep(self, time: float | str) -> None:
-        """Waits for a time, of which at least a femtosecond passes.
+        """Waits for a time; at least a femtosecond passes.
 
         The time is a number of nanoseconds, or a text such as "10 us".
         """
@@ -234,11 +235,11 @@ class Device:
         await Answer[object](tag)
 
     async def dma_read(self, address: int, length: int) -> bytes:
-        """Reads memory, or another device, by as many requests as it takes.
+        """Reads memory, or another device, by as many read requests as are needed.
 
         Raises:
-            RequestError: The read has no data, for example because no memory has the address.
-            ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
+            RequestError: The read returned no data, for example because no memory has the address.
+            ValueError: The length is not within 1 byte to 16 MiB, or too many requests are waiting.
         """
         tag = self._tasks.tag()
         try:
@@ -251,10 +252,10 @@ class Device:
             raise RequestError(error.why, f"read of {length} bytes at {address:#x}") from None
 
     async def dma_write(self, address: int, data: Buffer) -> None:
-        """Writes memory, or another device, after all earlier writes; waits until all has left.
+        """Writes memory, or another device, after all earlier writes; waits until all packets left.
 
         Raises:
-            ValueError: The length is not 1 byte to 16 MiB, or too many requests wait.
+            ValueError: The length is not within 1 byte to 16 MiB, or too many requests are waiting.
         """
         tag = self._tasks.tag()
         self._write(tag, address, data)
@@ -272,10 +273,10 @@ class Device:
             raise wrong_number(address=address) or error from None
 
     async def fetch_add(self, address: int, value: int, *, size: int = 8) -> int:
-        """Adds `value` to `size` bytes of memory, 4 or 8; returns the old value.
+        """Adds `value` to a word of `size` bytes (4 or 8) in memory; returns the old value.
 
         Raises:
-            RequestError: The operation has no result, for example because no memory has the
+            RequestError: The operation returned no result, for example because no memory has the
                 address.
             TypeError: An argument is no whole number.
             ValueError: The address, the size or a number is not possible.
@@ -283,18 +284,18 @@ class Device:
         return await self._atomic("fetch_add", address, size, value)
 
     async def swap(self, address: int, value: int, *, size: int = 8) -> int:
-        """Writes `value` to `size` bytes of memory, 4 or 8; returns the old value.
+        """Writes `value` to a word of `size` bytes (4 or 8) in memory; returns the old value.
 
-        The errors are the errors of `fetch_add`.
+        Raises the same errors as `fetch_add`.
         """
         return await self._atomic("swap", address, size, value)
 
     async def compare_and_swap(
         self, address: int, expected: int, value: int, *, size: int = 8
     ) -> int:
-        """Writes `value` if the memory has `expected`; returns the old value; `size` is 4, 8 or 16.
+        """Writes `value` if memory has `expected`; returns the old value. `size` is 4, 8 or 16.
 
-        The errors are the errors of `fetch_add`.
+        Raises the same errors as `fetch_add`.
         """
         return await self._atomic("compare_and_swap", address, size, expected, value)
 
@@ -311,7 +312,7 @@ class Device:
             raise RequestError(error.why, f"{operation} at {address:#x}") from None
 
     def interrupt(self, vector: int = 0) -> None:
-        """Sends an interrupt after all earlier writes; while software masks it, it is pending.
+        """Sends an interrupt after all earlier writes; a masked interrupt stays pending.
 
         Raises:
             TypeError: The vector is no whole number.
@@ -323,7 +324,7 @@ class Device:
             raise wrong_vector(vector, self._shell.vectors()) or error from None
 
     def report_error(self, severity: Literal["correctable", "non-fatal", "fatal"]) -> None:
-        """Reports an error of the device itself (Internal Error), by a message if enabled."""
+        """Reports an error of the device itself (Internal Error), by a PCIe message if enabled."""
         try:
             self._shell.report(severity, self._tasks.function)
         except TypeError:
@@ -331,7 +332,7 @@ class Device:
             raise TypeError(f"{severity!r} is no severity; {right}") from None
 
     def _activity(self) -> list[str]:
-        """The engines that run, each with the line at which it waits, for messages."""
+        """The running engines, each with the line at which it waits, as text for messages."""
         return self._tasks.activity()
 
     def _reset(self, function: int) -> None:
@@ -339,7 +340,7 @@ class Device:
         self._as(function, self.on_reset)
 
     def _end_engines(self, function: int) -> None:
-        """Ends the engines of a function, or all for 0; drops requests that they make meanwhile."""
+        """Ends the engines of a function, or all for 0, and drops requests that they make then."""
         self._shell.ending(function, self._tasks.close)
 
     def _read_of(self, function: int, access: tuple[int, int, int]) -> Read | Awaitable[Read]:
@@ -403,14 +404,14 @@ def name_of(model: type[Device]) -> str:
 def declaration(
     model: type[Device], defaults: Mapping[str, Written] = MappingProxyType({})
 ) -> _core.Declaration:
-    """The declaration of a model, in the form of the simulator.
+    """The declaration of a model in the form that the simulator reads.
 
     Args:
         model: The class.
-        defaults: Defaults of parameters in place of the defaults of the class.
+        defaults: Defaults of parameters that replace defaults of the class.
 
     Raises:
-        ValueError: The class is no valid model; the message has the correction.
+        ValueError: The class is not a valid model; the message has the correction.
     """
     own = model.__name__
     named: object = model.name
@@ -457,7 +458,7 @@ def declaration(
 
 
 def _help(model: type[Device]) -> str:
-    """The first paragraph of the docstring, or the name of a class without a docstring.
+    """The first paragraph of the class docstring; without a docstring, the name of the class.
 
     A class inherits the docstring of the model from which it is derived, but not the docstring of
     `Device`.

@@ -1,4 +1,4 @@
-"""Engines of device models: coroutines that wait for answers, timers and each other."""
+"""Runs the engines of device models: coroutines that wait for answers, timers and each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Waited = "int | Task[Any] | Signal"
 
 
 class Task(Generic[Result]):
-    """An engine that runs beside others: `await` waits for its end, and returns its value."""
+    """A running engine: `await` waits for its end, and returns its value."""
 
     def __init__(self, coroutine: Coroutine[Any, Any, Result], function: int) -> None:
         self.coroutine = coroutine
@@ -41,7 +41,7 @@ class Task(Generic[Result]):
 
 
 class Signal:
-    """An event for which engines wait until another part of the device sets it."""
+    """An event for which engines can wait, and which another part of the device sets."""
 
     def __init__(self, tasks: Tasks) -> None:
         self.waiters: list[Task[Any]] = []
@@ -51,7 +51,7 @@ class Signal:
         yield self
 
     def set(self) -> None:
-        """Resumes all engines that are waiting."""
+        """Resumes all engines that wait for the signal."""
         self._tasks.go_on_all(self)
 
 
@@ -74,7 +74,7 @@ class Tasks:
         self._tags = 0
         self._ending: int | None = None
         self._ended: object = None
-        """The coroutine of the engine that was the last to end."""
+        """The coroutine of the engine that ended last."""
         self.function = 0
 
     def tag(self) -> int:
@@ -83,7 +83,7 @@ class Tasks:
         return self._tags
 
     def start(self, work: Awaitable[Result], given: str = "start was given") -> Task[Result]:
-        """Starts an engine, which runs until it waits; `given` names its origin for messages.
+        """Starts an engine, which runs until it waits. `given` names its origin in messages.
 
         An engine that is being ended cannot start another engine.
 
@@ -116,14 +116,14 @@ class Tasks:
             self._go_on(task, outcome)
 
     def go_on_all(self, waited: Task[Any] | Signal, value: object = None) -> None:
-        """Resumes the engines that wait for a task or a signal."""
+        """Resumes the engines that wait for the task or signal `waited`."""
         waiters, waited.waiters = waited.waiters, []
         for task in waiters:
             if task in self._running:
                 self._go_on(task, value)
 
     def activity(self) -> list[str]:
-        """The running engines, each with the line at which it waits; or why there is none."""
+        """The running engines, each with the line at which it waits; or why none runs."""
         if self._running:
             running = [task.coroutine for task in self._running]
             lines = [f"its engine {name(one)} waits at {place(one)}" for one in running]
@@ -134,7 +134,7 @@ class Tasks:
         return [f"none of its engines runs; the last one, {name(self._ended)}, has ended"]
 
     def close(self, function: int) -> None:
-        """Ends the engines of a function without resuming them; all engines for function 0."""
+        """Ends the engines of a function without resuming them; function 0 means all functions."""
         ended = [task for task in self._running if function in (0, task.function)]
         for task in ended:
             del self._running[task]
@@ -150,7 +150,7 @@ class Tasks:
         return self._ending is not None and self._ending in (0, task.function)
 
     def _end(self, task: Task[Any]) -> None:
-        """Ends an engine at its present `await`, and then at each `await` of a `finally`."""
+        """Ends an engine at its present `await`, and at each `await` of its `finally` blocks."""
         outer, self.function = self.function, task.function
         try:
             for _ in range(MOST_WAITS):
@@ -184,7 +184,7 @@ class Tasks:
                 waited.waiters.append(task)
             else:
                 right = "await calls of the device alone, such as self.sleep(ns)"
-                # The error is raised at the `await`, so that its traceback ends at this line.
+                # The error is raised at the `await`, so that its traceback ends at the user's line.
                 self._go_on(task, None, TypeError(f"an engine waits for {waited!r}; {right}"))
         finally:
             self.function = outer
@@ -194,11 +194,11 @@ MOST_SHOWN = 4
 """The most engines of a device that a message names."""
 
 MOST_WAITS = 100
-"""The most places at which an engine may wait again while it is being ended."""
+"""The most times that an engine may wait again while it is being ended."""
 
 
 class NoShell:
-    """The shell of a device that is not in a simulation."""
+    """Stands for the shell of a device that is not in a simulation; each use raises an error."""
 
     def __getattr__(self, name: str) -> ModelShell:
         raise RuntimeError("the device is in no simulation and on no bench yet; use on_reset")

@@ -1,4 +1,4 @@
-"""The loading of models: classes, objects, files of Python, and libraries."""
+"""Loads device models from classes, objects, Python files and shared libraries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Library:
     """A model in a shared library, such as `Library("target/release/libssd.so")`.
 
     Args:
-        path: The library.
+        path: The path of the library.
 
     Raises:
         ValueError: The file has no model, or a model for another version of the interface.
@@ -43,19 +43,19 @@ class Library:
 
 
 Source = type[Device] | Device | Library | str | PathLike[str]
-"""A model: a class, an object that is the single device of the model, or a file (`FILE.py:CLASS`,
-`libNAME.so`)."""
+"""What a device model can be loaded from: a class, an object, which is the only device of the
+model, or a file (`FILE.py:CLASS`, `libNAME.so`)."""
 
 
 def name(source: type[Device] | Device | Library) -> str:
-    """The name of a model if no name is given."""
+    """The name of a model that is used without a given name."""
     if isinstance(source, Library):
         return source.name
     return name_of(source if isinstance(source, type) else type(source))
 
 
 def load_all(models: Mapping[str, Source]) -> list[_core.DeviceModel]:
-    """Loads models by their names in scenarios.
+    """Loads models; their keys are their names in scenarios.
 
     Raises:
         ValueError: A source is not a model; the message has the reason.
@@ -64,7 +64,7 @@ def load_all(models: Mapping[str, Source]) -> list[_core.DeviceModel]:
 
 
 def load(name: str, source: object) -> _core.DeviceModel:
-    """Loads a model, which runs its code; `name` is its name in scenarios.
+    """Loads a model, whose code is run; `name` is its name in scenarios.
 
     Raises:
         TypeError: `source` is no class, object, library or file.
@@ -93,7 +93,7 @@ def load(name: str, source: object) -> _core.DeviceModel:
 
 
 def settings_of(device: Device) -> dict[str, Written]:
-    """The parameters that were set on a device, with their values in the form of scenarios."""
+    """The parameters that a program has set on a device, with values in the form of scenarios."""
     return dict(vars(device).get(OWN, {}))
 
 
@@ -128,7 +128,7 @@ def with_model(models: Mapping[str, Own], model: object) -> tuple[str, dict[str,
 
 
 def refuse_file(model: str | None) -> None:
-    """Refuses the path of a file instead of the name of a model.
+    """Refuses the path of a file as the argument that must be the name of a model.
 
     Raises:
         TypeError: `model` is a path.
@@ -139,7 +139,7 @@ def refuse_file(model: str | None) -> None:
 
 
 def is_model(model: object) -> TypeIs[Own]:
-    """Whether an object is a model, and not a file."""
+    """Whether `source` is a model itself, and not the path of a file."""
     is_class = isinstance(model, type) and issubclass(model, Device)
     return is_class or isinstance(model, Device | Library)
 
@@ -171,7 +171,7 @@ def _split(source: str) -> tuple[Path, str]:
 
 
 def _changed(path: Path) -> int:
-    """The time of the last change of a file, so that a changed file is loaded again."""
+    """The time of a file's last change, for which the file is loaded again."""
     try:
         return path.stat().st_mtime_ns
     except OSError:
@@ -206,7 +206,7 @@ def _of_object(name: str, device: Device) -> _core.DeviceModel:
 
 
 Devices = WeakValueDictionary[str, Device]
-"""The devices of a simulation with a model in Python, by their names."""
+"""The devices of a simulation that have a model in Python, by their names."""
 
 _making: ContextVar[Devices | None] = ContextVar("making", default=None)
 
@@ -235,7 +235,7 @@ def _with_values(device: Device, values: dict[str, Any]) -> Device:
     own = settings_of(device)
     for key, value in values.items():
         setattr(device, key, value)
-    # The object keeps its own values: values for one simulation do not replace them.
+    # Only values that the user's program has set stay recorded, not the values for one simulation.
     vars(device)[OWN] = own
     return device
 

@@ -1,4 +1,4 @@
-"""The class of all warnings about a device model."""
+"""Defines the class of all warnings about device models."""
 
 import warnings
 from inspect import currentframe
@@ -6,11 +6,11 @@ from traceback import walk_stack
 
 
 class ModelWarning(UserWarning):
-    """A device model that is probably wrong; the message has the form `DEVICE: why; the remedy`."""
+    """A warning that a device model is probably wrong: `DEVICE: reason; correction`."""
 
 
 def warn(message: str) -> None:
-    """Warns of a device model, at the nearest calling line outside of Peerlane.
+    """Warns about a device model, at the nearest line of the call stack outside of Peerlane.
 
     Warns:
         ModelWarning: Always.

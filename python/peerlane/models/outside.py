@@ -1,4 +1,4 @@
-"""Devices that are programs outside the simulation."""
+"""Defines devices that programs outside the simulation control."""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ if TYPE_CHECKING:
 
 
 class Simulated(Protocol):
-    """The part of `peerlane.Simulation` that a device outside uses."""
+    """The part of `peerlane.Simulation` that an `OutsideDevice` uses."""
 
     def collect(self) -> None:
-        """Sets the outcomes of accesses that have ended."""
+        """Stores the outcome of each access that has ended."""
 
     @property
     def core(self) -> _core.Simulation:
-        """The simulation in the core."""
+        """The simulation object of the compiled core."""
 
 
 class BarAccess:
     """An access of software or of another device to a BAR of an `OutsideDevice`.
 
-    `kind` is "read" or "write", `tag` its number, `bar`, `offset` and `length` (in bytes) the
-    place, `data` the bytes of a write, `time_ns` the simulated time of its arrival.
+    `kind` is "read" or "write", and `tag` is the number of the access. `bar`, `offset` and `length`
+    (in bytes) name the accessed registers, `data` has the bytes of a write, and `time_ns` is the
+    simulated time at which the access arrived.
     """
 
     def __init__(
@@ -57,39 +58,39 @@ class BarAccess:
         self._device = device
 
     def answer(self, value: int | bytes) -> None:
-        """Answers a read, now or later, with bytes or with their little-endian number.
+        """Completes a read, immediately or later, with bytes or an integer (little-endian).
 
         Raises:
-            TypeError: The value is neither bytes nor a number.
-            ValueError: The access is no read that waits, or the value has another length.
+            TypeError: The value is neither bytes nor an integer.
+            ValueError: The access is not a waiting read, or the value has another length.
         """
         self._device.answer(self.tag, value)
 
     def refuse(self) -> None:
-        """Refuses a read: Unsupported Request in the callback of the read, later Completer Abort.
+        """Refuses a read: in the callback as Unsupported Request, later as Completer Abort.
 
         Raises:
-            ValueError: The access is no read that waits.
+            ValueError: The access is not a waiting read.
         """
         self._device.refuse(self.tag)
 
 
 class OutsideDevice(Device):
-    """A device that is a program outside the simulation, and answers accesses at any time.
+    """A device that a program outside the simulation controls, and that may answer reads later.
 
-    Class attributes declare it in the same way as a `Device`, and `Fabric.device(NAME, TO,
-    model=OBJECT)` puts it into a fabric. Each access to its BARs is a `BarAccess`: if `on_access`
-    is set, it is called with the access; otherwise the access waits in `accesses`. A read may be
-    answered in the callback or at any later time. `begin_read` and similar methods begin requests
-    between runs of the simulation, and in callbacks.
+    Class attributes declare the device in the same way as a `Device`, and `Fabric.device(NAME, TO,
+    model=OBJECT)` puts it into a fabric. Each access to its BARs is a `BarAccess`. If `on_access`
+    is set, it is called with the access; otherwise the access is added to `accesses`. The program
+    can answer a read in the callback or at any later time. `begin_read` and similar methods begin
+    requests, between runs of the simulation or in callbacks.
 
-    An exception in the callback ends the run with a `ModelError`, and is the cause of this error.
+    An exception in the callback ends the run with a `ModelError`, whose cause is the exception.
     """
 
     on_access: Callable[[BarAccess], object] | None = None
-    """The function or method that is called with each access."""
+    """The callback for accesses: a function or method that is called with each `BarAccess`."""
     accesses: deque[BarAccess]
-    """The accesses that have arrived and that no callback has received, oldest first."""
+    """The accesses that have arrived without a callback, the oldest first."""
 
     _open: dict[int, BarAccess]
     _in_flight: dict[int, Access[bytes] | AtomicAccess]
@@ -111,7 +112,7 @@ class OutsideDevice(Device):
         return cast("OutsideDevice", device)
 
     def attach(self, simulation: Simulated, known_as: str) -> None:
-        """Connects the device with its simulation, which calls this method when it is created."""
+        """Connects the device with a simulation, which calls this method while it is created."""
         self._simulation, self._known_as = simulation, known_as
         self._is_on = False
         self._open.clear()
@@ -121,7 +122,7 @@ class OutsideDevice(Device):
     def on_read(
         self, bar: int, offset: int, length: int
     ) -> int | bytes | Awaitable[int | bytes] | None:
-        """Creates the access for a read, and passes it to `on_access` if this is set."""
+        """Creates the `BarAccess` for a read, and calls `on_access` with it if this is set."""
         access = BarAccess(self, "read", (bar, offset, length))
         access.tag = self._tasks.tag()
         self._open[access.tag] = access
@@ -132,14 +133,14 @@ class OutsideDevice(Device):
         return self._later(access)
 
     def on_write(self, bar: int, offset: int, data: bytes) -> None:
-        """Creates the access for a write, and passes it to `on_access` if this is set."""
+        """Creates the `BarAccess` for a write, and calls `on_access` with it if this is set."""
         access = BarAccess(self, "write", (bar, offset, len(data)))
         access.tag = self._tasks.tag()
         access.data = data
         self._arrive(access)
 
     def answer(self, tag: int, value: int | bytes) -> None:
-        """Answers the read with this tag, in the same way as `BarAccess.answer`."""
+        """Completes the read with this tag, in the same way as `BarAccess.answer`."""
         access = self._waiting(tag)
         self._end(access, answer_bytes(value, access.length))
 
@@ -148,15 +149,15 @@ class OutsideDevice(Device):
         self._end(self._waiting(tag), None)
 
     def next_access(self) -> NextAccess:
-        """The next access, for `await` in a program, which waits until an access arrives."""
+        """Returns an object for `await` in a program, which waits for the next access."""
         return NextAccess(self)
 
     def begin_read(self, address: int, length: int) -> Access[bytes]:
-        """Begins to read memory or another device: 1 byte to 16 MiB.
+        """Begins to read 1 byte to 16 MiB of memory, or of another device.
 
         Raises:
             TypeError: The address or the length is no whole number.
-            ValueError: The address or the length is not possible, or too many requests wait.
+            ValueError: The address or the length is not possible, or too many requests are waiting.
         """
         if wrong := wrong_number(address=address, length=length):
             raise wrong
@@ -166,11 +167,11 @@ class OutsideDevice(Device):
         )
 
     def begin_write(self, address: int, data: bytes) -> Access[bytes]:
-        """Begins a write after all earlier writes. It ends when the last packet has left.
+        """Begins a write after all earlier writes. The write ends when its last packet has left.
 
         Raises:
             TypeError: The address is no whole number, or the data is not bytes.
-            ValueError: The address or the length is not possible, or too many requests wait.
+            ValueError: The address or the length is not possible, or too many requests are waiting.
         """
         if wrong := wrong_number(address=address):
             raise wrong
@@ -181,35 +182,35 @@ class OutsideDevice(Device):
         )
 
     def begin_fetch_add(self, address: int, value: int, *, size: int = 8) -> Access[int]:
-        """Begins to add `value` to `size` bytes of memory, 4 or 8; the result is the old value.
+        """Begins to add `value` to a word of `size` bytes (4 or 8); the result is the old value.
 
         Raises:
             TypeError: An argument is no whole number.
-            ValueError: The address, the size or a number is not possible, or too many requests
-                wait.
+            ValueError: The address, the size or a number is not possible, or too many requests are
+                waiting.
         """
         return self._begin_atomic("fetch_add", address, size, value)
 
     def begin_swap(self, address: int, value: int, *, size: int = 8) -> Access[int]:
-        """Begins to write `value` to `size` bytes, 4 or 8; the result is the old value.
+        """Begins to write `value` to a word of `size` bytes (4 or 8); the result is the old value.
 
-        The errors are the errors of `begin_fetch_add`.
+        Raises the same errors as `begin_fetch_add`.
         """
         return self._begin_atomic("swap", address, size, value)
 
     def begin_compare_and_swap(
         self, address: int, expected: int, value: int, *, size: int = 8
     ) -> Access[int]:
-        """Begins to write `value` if the memory has `expected`; the result is the old value.
+        """Begins to write `value` if memory has `expected`; the result is the old value.
 
         `size` is 4, 8 or 16.
 
-        The errors are the errors of `begin_fetch_add`.
+        Raises the same errors as `begin_fetch_add`.
         """
         return self._begin_atomic("compare_and_swap", address, size, expected, value)
 
     def interrupt(self, vector: int = 0) -> None:
-        """Sends an interrupt after all earlier writes; while software masks it, it is pending.
+        """Sends an interrupt after all earlier writes; a masked interrupt stays pending.
 
         Raises:
             TypeError: The vector is no whole number.
@@ -234,7 +235,7 @@ class OutsideDevice(Device):
         if not self._is_on and self._simulation is not None:
             _core.call_model(self._simulation.core, self._known_as, 0)
         tag = self._tasks.tag()
-        # A write may have left before the call returns.
+        # The access is stored before the call, because a write may end during the call.
         self._in_flight[tag] = access
         try:
             self._act(lambda: ask(tag))
@@ -264,13 +265,13 @@ class OutsideDevice(Device):
     async def _later(self, access: BarAccess) -> bytes:
         if access.signal is not None:
             await access.signal
-        # No value results in a Completer Abort.
+        # The simulator completes a read without a value as Completer Abort.
         return cast("bytes", access.value)
 
     def _act(self, work: Callable[[], None]) -> None:
-        """Does `work` in a call of the device by the simulation: the present call, or a new one.
+        """Calls `work` while the simulator calls the device: in the present call, or in a new call.
 
-        If `work` fails, the call of the program fails, and the simulation continues.
+        If `work` raises an exception, this method raises it, and the simulation can continue.
         """
         if self._is_called():
             work()
@@ -337,11 +338,11 @@ class AtomicAccess(Access[int]):
 
 
 CALL = 0
-"""The number of the timer by which the program makes the simulator call the device."""
+"""The number of the timer with which the simulator calls the device on request of the program."""
 
 
 class NextAccess:
-    """The next access to an `OutsideDevice`, for `await`."""
+    """An object for `await`, which waits for the next access to an `OutsideDevice`."""
 
     until_ns: None = None
 
@@ -350,7 +351,7 @@ class NextAccess:
 
     @property
     def simulation(self) -> object | None:
-        """The simulation of the device; `None` on a bench."""
+        """The simulation of the device; `None` if the device is on a test bench."""
         return self._device._simulation  # noqa: SLF001 - of this file
 
     def __repr__(self) -> str:

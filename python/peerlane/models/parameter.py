@@ -1,4 +1,4 @@
-"""Parameters of device models, which scenarios set."""
+"""Defines the parameters of device models, whose values scenarios set."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ Value = TypeVar("Value", int, float, bool, str)
 Written = str | int | float | bool
 
 UNITS = {"time": "ns", "bytes": "B", "bandwidth": "B/s", "frequency": "Hz"}
-"""The units of the quantities of a device, by the kind of their parameters."""
+"""The unit in which a device has the value of a parameter, by the kind of the parameter."""
 
 OWN = "_own"
-"""The attribute of a device with the values that its program has set, in the form of scenarios."""
+"""The name of the attribute with the values that a program has set, in the form of scenarios."""
 
 DECLARED = tuple[str, str, Written, str, str, tuple[Written, Written] | None]
-"""A parameter in the form of the simulator: key, kind, default, help, source and limits."""
+"""A parameter in the form that the simulator reads: key, kind, default, help, source and limits."""
 
 
 AUTHOR = "the model's author"
@@ -25,7 +25,7 @@ AUTHOR = "the model's author"
 
 
 class About(TypedDict, total=False):
-    """The properties of a quantity other than its default: arguments of `Parameter`."""
+    """The arguments of `Parameter` except the default."""
 
     help: str
     source: str
@@ -34,17 +34,17 @@ class About(TypedDict, total=False):
 
 
 class Parameter(Generic[Value]):
-    """A parameter of a device model, as an attribute of its class.
+    """A parameter of a device model; it is an attribute of the model's class.
 
-    A device has the value in an attribute of the same name. `Parameter(32)` is a number, and
-    `Parameter.time("1 us")` a time, whose value in the device is in nanoseconds.
+    A device has the value of the parameter in an attribute of the same name. `Parameter(32)` is a
+    number, and `Parameter.time("1 us")` is a time, whose value in the device is in nanoseconds.
 
     Args:
-        default: The value if a scenario sets none; all values have the type of the default.
-        help: The meaning, in one or two sentences.
+        default: The value if a scenario sets no value; all values have the type of the default.
+        help: The meaning of the parameter, in one or two sentences.
         source: The source of the default.
-        least: The least possible value; it is given together with `most`.
-        most: The greatest possible value; it is given together with `least`.
+        least: The least permitted value; if it is given, `most` must be given, too.
+        most: The greatest permitted value; if it is given, `least` must be given, too.
 
     Raises:
         ValueError: The default or a limit is not a value of a parameter.
@@ -132,7 +132,7 @@ class Parameter(Generic[Value]):
         value: Value = device.__dict__.get(self.key, self._default)
         return value
 
-    # A quantity may be a text, such as "5 us".
+    # The value of a quantity may be a text, such as "5 us".
     def __set__(self, device: object, value: Value | str) -> None:
         has: Any = parameter_value(self._kind, self.key, value)
         if self._limits is not None:
@@ -146,14 +146,14 @@ class Parameter(Generic[Value]):
         device.__dict__.setdefault(OWN, {})[self.key] = self._as_written(value)
 
     def _as_written(self, value: Written) -> Written:
-        """A value in the form of scenarios, in which quantities have units."""
+        """Converts a value to the form of scenarios, in which a quantity has a unit."""
         if isinstance(value, str) or self._kind not in UNITS:
             return value
         digits = f"{value:.6f}".rstrip("0").rstrip(".") if self._kind == "time" else f"{value}"
         return f"{digits} {UNITS[self._kind]}"
 
     def declared(self, default: Written | None = None) -> DECLARED:
-        """The parameter in the form of the simulator, with another default if one is given."""
+        """The parameter in the form that the simulator reads, with another default if given."""
         help_ = self._help or self.key.replace("_", " ").capitalize() + "."
         written = self._written if default is None else default
         return (self.key, self._kind, written, help_, self._source, self._limits)

@@ -1,4 +1,4 @@
-"""Loads Python files of users, for the classes in them."""
+"""Loads Python files of users, which have classes of device models or accelerators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def load_file(path: Path, prefix: str) -> ModuleType:
     """Runs the code of a file, and returns its module, whose name begins with `prefix`.
 
-    Afterwards modules in the same folder can also be imported; installed modules have priority.
+    The code can import modules of the same folder; installed modules have priority.
 
     Raises:
         ValueError: The file is not a Python file, or its code has failed.
@@ -38,7 +38,7 @@ def load_file(path: Path, prefix: str) -> ModuleType:
 
 
 def _line(path: Path, error: BaseException) -> str:
-    """The last executed line of the file, for a message; empty if no line was executed."""
+    """The line of the file at which an exception was raised, as text for a message; or no text."""
     walked = traceback.walk_tb(error.__traceback__)
     lines = [line for frame, line in walked if frame.f_code.co_filename == str(path.absolute())]
     return f"line {lines[-1]}: " if lines else ""

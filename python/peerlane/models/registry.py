@@ -1,6 +1,6 @@
-"""The models that scenarios of this process can name, in addition to built-in models.
+"""Registers the models that scenarios of this process can name, in addition to built-in models.
 
-A program or the command line registers these models. A scenario names a model, and never loads it.
+A program or the command line registers a model. A scenario only names models, and loads none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _registered: dict[str, _core.DeviceModel] = {}
 
 @contextmanager
 def registered_models(models: Mapping[str, Source]) -> Iterator[None]:
-    """Permits the scenarios of this process to name `models`, in this context.
+    """Registers `models` in this context, so that scenarios of this process can name them.
 
     Raises:
         ValueError: A source is not a model, or has the name of a built-in model.
@@ -29,7 +29,7 @@ def registered_models(models: Mapping[str, Source]) -> Iterator[None]:
     before = dict(_registered)
     _registered.update({model.name: model for model in load_all(models)})
     try:
-        _core.catalogue(all_models())  # refuses names
+        _core.catalogue(all_models())  # refuses the name of a built-in model
         yield
     finally:
         _registered.clear()
@@ -37,7 +37,7 @@ def registered_models(models: Mapping[str, Source]) -> Iterator[None]:
 
 
 def all_models(models: Mapping[str, Source] | None = None) -> list[_core.DeviceModel]:
-    """The registered models and `models`, which replace registered ones of the same name."""
+    """The registered models and `models`; a model in `models` replaces one of the same name."""
     return list((_registered | {one.name: one for one in load_all(models or {})}).values())
 
 

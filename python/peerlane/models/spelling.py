@@ -1,4 +1,4 @@
-"""Names in a model's class that are almost names of the interface, and have no effect."""
+"""Finds misspelt names in a model's class, which would have no effect."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 NEAR = 0.85
-"""The similarity of two names, by `difflib`, above which the first is a misspelling of the
-second."""
+"""The similarity of two names, by `difflib`, above which a name counts as a misspelling."""
 
 
 def refuse_misspelt(model: type, base: type, interface: Collection[str]) -> None:
-    """Refuses a class with a misspelt name of `interface`, if it does not define this name.
+    """Refuses a class that has a misspelt name of `interface`, and does not have the correct name.
 
     Raises:
         TypeError: The class has a misspelt name.
