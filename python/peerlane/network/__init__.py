@@ -1,1 +1,1 @@
-"""Networks under load: sweeps of the offered load, and the bounds of the throughput."""
+"""Sweeps the offered load of networks, and calculates bounds of their throughput."""

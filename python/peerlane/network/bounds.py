@@ -1,8 +1,8 @@
-"""Upper bounds of the throughput of a network, computed from its tree, without a run.
+"""Calculates upper bounds of the throughput of a network from its tree, without a run.
 
-Each bound is payload in bytes a second for each node that sends: the load at which a link, the
-router's own port or a fibre is full. DLLPs, ordered sets, spread clocks, credits and memories are
-not considered, so that the throughput of a run is close to a bound, but not above it.
+Each bound is a payload rate, in bytes a second for each node that sends: the load at which a link,
+the router's own port or a fibre is full. DLLPs, ordered sets, spread clocks, credits and memories
+are not considered, so the throughput of a run is close to the smallest bound, but not above it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ Binding = Literal["injection", "ejection", "bisection"]
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The payload a second of each node, in bytes, at which a part of the network is full.
+    """The payload rates of each node, in bytes a second, at which parts of the network are full.
 
-    `injection` is the bound of the way from a node into the network, and `ejection` of the way out
-    of the network: PCI Express for hosts, the router's own port for user logic. `bisection` is the
-    busiest fibre under dimension-order routing; under uniform traffic this fibre is in the middle
-    of the longest side. The bound is `None` if the routes are not known: in networks of single
-    fibres, and under adaptive routing with traffic that is not uniform. If one node or fibre is
-    full before all others, for example at a hot spot, the mean over the nodes may still grow a
-    little.
+    `injection` is the bound of the connection from a node into the network, and `ejection` of the
+    connection out of the network: PCI Express for hosts, the router's own port for user logic.
+    `bisection` is the bound of the busiest fibre with dimension-order routing; with uniform traffic
+    this fibre is in the middle of the longest side. `bisection` is `None` if the routes are not
+    known: in networks whose fibres the scenario lists one by one, and with adaptive routing of
+    traffic that is not uniform. If one node or fibre is full before all others, for example at a
+    hot spot, the mean rate of the nodes may still grow a little above a bound.
     """
 
     injection: float
@@ -65,9 +65,9 @@ class Bounds:
 def bounds(tree: Tree, traffic: Traffic) -> Bounds:
     """The bounds of `traffic`, which is a workload of `tree`.
 
-    If routers are below different links, the slowest link counts. In a network through a
-    controller, the engines are the limit on both sides, unless a port receives more than an even
-    share.
+    If links to routers have different rates, the slowest link determines the bound. In a network
+    that is a controller, the engines of the `nic` devices limit injection and ejection, unless a
+    port receives more than an even share.
     """
     for controller in tree.controllers:
         engine = controller.engine_bytes_per_second
@@ -95,7 +95,7 @@ def bounds(tree: Tree, traffic: Traffic) -> Bounds:
 
 
 def _busiest_port(controller: Controller, traffic: Traffic) -> float:
-    """The load of the busiest port, if each port sends one unit."""
+    """The load that the busiest port receives, if each port sends one unit."""
     if traffic.hot_share is None:
         return 1.0
     return 1.0 + (len(controller.ports) - 1) * traffic.hot_share
@@ -106,18 +106,18 @@ def _packets(tree: Tree, network: Network, traffic: Traffic) -> Packets:
         return Packets(cut(traffic.message, network.packet_size), 0)
     routers = [tree.nodes[name] for name in network.routers]
     most = min(min(node.max_payload, tree.root_of(node).max_payload) for node in routers)
-    # Addresses of wrapped TLPs are addresses of the network, which begin at 0.
+    # TLPs on fibres have addresses of the network, which begin at 0.
     last = len(network.routers) * 4 * network.aperture
     return Packets(cut(traffic.message, most), _core.write_header_bytes(last - 1))
 
 
 def _into(router: Node) -> int:
-    """The address at which a host writes into the network: the router's window, BAR 2."""
+    """The address at which a host writes into the network: the address of the router's BAR 2."""
     return next((region.base for region in router.regions if region.what == "bar2"), 0)
 
 
 def _out_of(tree: Tree, router: Node) -> int:
-    """The address to which the router writes: the memory of its host."""
+    """The address to which a router writes: the address of its host's memory."""
     regions = tree.root_of(router).regions
     return next((region.base for region in regions if region.what == "memory"), 0)
 
@@ -133,7 +133,7 @@ def _link_rate(tree: Tree, router: Node, packets: Packets, address: int) -> floa
 
 
 def _busiest_receiver(network: Network, traffic: Traffic) -> float:
-    """The load of the busiest receiver, if every node sends one unit."""
+    """The load that the busiest receiver gets, if every node sends one unit."""
     if traffic.hot_share is None:
         return 1
     return 1 - traffic.hot_share + traffic.hot_share * len(network.routers)

@@ -1,4 +1,4 @@
-"""The packets of a message, and the payload that links and fibres carry in them."""
+"""Divides messages into packets, and calculates the payload rates of links and fibres."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 DWORD = 4
-"""The bytes of a dword; the payload of a TLP is padded to whole dwords."""
+"""The bytes of a dword; the payload of a TLP is a whole number of dwords."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packets:
-    """The packets of one message: their payloads, and the TLP header in each, in bytes."""
+    """The packets of one message: the payload of each, and the size of its TLP header, in bytes."""
 
     payloads: tuple[int, ...]
     header: int
@@ -29,25 +29,25 @@ class Packets:
 
 
 def cut(message: int, most: int) -> tuple[int, ...]:
-    """The payloads of the packets of a message, each at most `most` bytes."""
+    """Divides a message into payloads of at most `most` bytes."""
     whole, rest = divmod(message, most)
     return (most,) * whole + ((rest,) if rest else ())
 
 
 def recut(packets: Packets, most: int) -> Packets:
-    """The packets, divided again so that none has more than `most` bytes."""
+    """Divides packets again, so that no payload has more than `most` bytes."""
     pieces = tuple(piece for payload in packets.payloads for piece in cut(payload, most))
     return Packets(pieces, packets.header)
 
 
 def fibre_rate(network: Network, packets: Packets) -> float:
-    """The payload a second, in bytes, that a fibre of `network` carries in these packets."""
+    """The payload rate, in bytes a second, of a fibre that is full of these packets."""
     share = _core.COMPENSATED_SHARE if network.clock_compensation else 1.0
     return share * frame_rate(network, packets)
 
 
 def frame_rate(network: Network, packets: Packets) -> float:
-    """The payload rate of a fibre without the loss by clock compensation."""
+    """The payload rate of a fibre if clock compensation is not considered, in bytes a second."""
     around = _core.ENVELOPE_BYTES + packets.header
     frames = (payload + around for payload in packets.payloads)
     cycles = sum(_core.frame_cycles(frame, network.lanes) for frame in frames)
@@ -55,7 +55,7 @@ def frame_rate(network: Network, packets: Packets) -> float:
 
 
 def link_rate(gigatransfers: float, lanes: int, packets: Packets) -> float:
-    """The payload a second, in bytes, that a PCI Express link carries in these packets."""
+    """The payload rate, in bytes a second, of a PCI Express link that is full of these packets."""
     overhead = packets.header + _core.TLP_FRAMING_BYTES
     on_wire = sum(-(-payload // DWORD) * DWORD + overhead for payload in packets.payloads)
     return _core.link_bytes_per_second(gigatransfers, lanes) * packets.payload / on_wire

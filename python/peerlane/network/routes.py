@@ -1,7 +1,7 @@
-"""The load of the busiest fibre, by the routes that messages take.
+"""Calculates the load of the busiest fibre from the routes of messages.
 
-The load is defined in Dally and Towles, "Principles and Practices of Interconnection Networks",
-chapters 3 and 8: the traffic on the busiest fibre if every node sends one unit.
+The load is the traffic on the busiest fibre if every node sends one unit (Dally and Towles,
+"Principles and Practices of Interconnection Networks", chapters 3 and 8).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Direction = tuple[int, int, int]
 
 
 def busiest_fibre(network: Network, traffic: Traffic) -> float | None:
-    """The load of the busiest direction of a fibre, if every node sends one unit.
+    """The load of the fibre direction that is busiest, if every node sends one unit.
 
     The load is `None` if the routes are not known, and 0 if no message leaves its node.
     """
@@ -46,7 +46,7 @@ def _uniform_share(traffic: Traffic) -> float:
 
 
 def _uniform_load(network: Network, fibre: _Direction) -> float:
-    """The load of a direction of a fibre under uniform traffic, which includes the node itself."""
+    """The load of a fibre direction under uniform traffic; nodes also send to themselves."""
     node, dimension, step = fibre
     sides = network.sides or ()
     side = sides[dimension]
@@ -60,14 +60,14 @@ def _uniform_load(network: Network, fibre: _Direction) -> float:
 
 
 def _one_line(sides: tuple[int, ...]) -> Iterator[_Direction]:
-    """The fibres along one line of each dimension, in upward direction."""
+    """Yields the fibres along one line of nodes in each dimension, in upward direction."""
     for dimension, side in enumerate(sides):
         for here in range(side):
             yield here * prod(sides[:dimension]), dimension, 1
 
 
 def _partners(sides: tuple[int, ...], traffic: Traffic) -> Iterator[tuple[int, int, float]]:
-    """Sources, targets and shares of their messages, for traffic that is not uniform."""
+    """Yields sources, targets and shares of a source's messages, if traffic is not uniform."""
     for source in range(prod(sides)):
         place = _place(sides, source)
         match traffic.pattern:
@@ -89,9 +89,10 @@ def _partners(sides: tuple[int, ...], traffic: Traffic) -> Iterator[tuple[int, i
 
 
 def _way(network: Network, source: int, target: int) -> Iterator[tuple[_Direction, float]]:
-    """The fibres between two nodes in dimension order, each with its share of the messages.
+    """Yields the fibres on the route between two nodes, each with its share of the messages.
 
-    The share is a half if both ways around a ring are equally long.
+    The route is in dimension order. If both directions around a ring are equally long, each has
+    half of the messages.
     """
     sides = network.sides or ()
     here, there = _place(sides, source), _place(sides, target)

@@ -1,4 +1,4 @@
-"""Latency against offered load, with one run of a workload for each load."""
+"""Measures latency against offered load, by a run of a workload for each load."""
 
 from __future__ import annotations
 
@@ -35,25 +35,27 @@ if TYPE_CHECKING:
     from peerlane.figures.figure import Figure
 
 SHORTFALL = 0.05
-"""A network is saturated if it accepts less than the offered load by this share, and not by
-chance."""
+"""A network counts as saturated if the accepted load is less than the offered load by more than
+this share, and by more than chance explains."""
 _DEVIATIONS = 3
-"""The standard deviations of a Poisson process up to which a difference is chance."""
+"""A difference of up to this number of standard deviations of a Poisson process counts as chance.
+"""
 _DRAIN = 0.25
-"""The time after `[measure]` for messages in flight, as a share of the length of `[measure]`."""
+"""The time of a run after `[measure]`, for messages in flight, as a share of the length of
+`[measure]`."""
 _FILLING = 1 / 3
-"""Without `[measure]`, this part of the workload's duration is not measured, while the network
-fills."""
+"""Without `[measure]`, this share of the workload's duration is not measured, because the network
+is filling."""
 _SYMBOLS_NS = 260.0
-"""The flows begin at a multiple of this time after the links are up."""
+"""Flows begin at a multiple of this time, in nanoseconds, after the links are up."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint(Brief):
-    """One run: payload in bytes a second for each node, offered and accepted.
+    """The result of one run: offered and accepted payload in bytes a second for each node.
 
-    The latency is the latency of the messages that were due within `[measure]` and arrived by the
-    end of the run. `lost` counts the packets that ended with an error.
+    `latency_ns` is the latency of the messages that were due within `[measure]` and arrived before
+    the end of the run. `lost` counts the packets that ended with an error.
     """
 
     offered_bytes_per_second: float
@@ -66,11 +68,11 @@ class LoadPoint(Brief):
 
 @dataclass(frozen=True, slots=True)
 class LoadSweep(Document):
-    """A workload at several loads, in their order, and the bounds of its network.
+    """The results of a workload at several loads, in their order, and the bounds of its network.
 
-    `saturation_bytes_per_second` is the highest accepted rate, for each node. `is_saturated` is
-    whether any load was more than the network accepted; otherwise the network could carry more.
-    `binding` is the name of the smallest bound.
+    `saturation_bytes_per_second` is the highest accepted rate of a node, as the mean of all nodes.
+    `is_saturated` is true if the network was saturated at one of the loads; if not, the network may
+    be able to carry more. `binding` is the name of the smallest bound.
     """
 
     __pydantic_config__ = renamed(is_saturated="saturated", bounds="bounds_bytes_per_second")
@@ -90,7 +92,7 @@ class LoadSweep(Document):
         return encode(self)
 
     def plot(self, y: str = "latency_ns.mean", x: str = "offered_bytes_per_second") -> Figure:
-        """A figure of the points, by default the mean latency over the offered load.
+        """A plot of the results, by default of the mean latency over the offered load.
 
         Args:
             y: The field of the vertical axis, such as "accepted_bytes_per_second".
@@ -115,7 +117,7 @@ class LoadSweep(Document):
         write_table(check_ending(path), columns, rows)
 
     def _repr_html_(self) -> str:
-        """The loads as a notebook shows them, and the bounds of the network."""
+        """The loads and the bounds of the network as HTML for a notebook."""
         most = markup.said("bytes_per_second", self.saturation_bytes_per_second)
         bound = markup.said("bytes_per_second", self.bounds.least)
         what = "saturation throughput" if self.is_saturated else "not saturated up to"
@@ -146,19 +148,21 @@ def sweep_loads(  # noqa: PLR0913 - each says one thing of a sweep
     executor: Executor | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> LoadSweep:
-    """Runs a workload at each of `loads`, on every processor; everything else is unchanged.
+    """Runs a workload at each of `loads`, on all processors, without other changes of the fabric.
 
     A run measures within `[measure]` and ends shortly after it. Without `[measure]`, a run measures
-    the last two thirds of the workload's duration, so that the network is full.
+    the last two thirds of the workload's duration, in which the network is full.
 
     Args:
-        fabric: The fabric with the workload, alone or among others.
-        loads: The payload that each node sends a second: "1 GB/s", or a number in bytes a second.
-        traffic: The id of the workload; not needed if there is only one.
-        seed: The seed of all random streams, which replaces the fabric's own.
+        fabric: The fabric with the workload; it may have other workloads.
+        loads: The payload rates of each node: texts such as "1 GB/s", or numbers in bytes a second.
+        traffic: The id of the workload; by default the only workload.
+        seed: The seed of all random streams, instead of the fabric's seed.
         scheduler: The address of a Dask scheduler, whose workers run the loads.
-        executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
-        progress: A function that is called after each load with the share that is done.
+        executor: The executor of the runs, such as `ProcessPoolExecutor()` or
+            `Client.get_executor()` of Dask.
+        progress: A function that is called after each load with the share of the sweep that is
+            done.
 
     Raises:
         ScenarioError: The fabric cannot be built, does not have the workload, or has a `[measure]`
@@ -199,7 +203,7 @@ def sweep_loads(  # noqa: PLR0913 - each says one thing of a sweep
 
 
 sweep = sweep_loads
-"""The name of `sweep_loads` in experiments of published systems."""
+"""The name under which experiments of published systems use `sweep_loads`."""
 
 
 def the_workload(tree: Tree, traffic: str | None) -> Traffic:
@@ -223,14 +227,14 @@ def the_workload(tree: Tree, traffic: str | None) -> Traffic:
 
 
 def bytes_per_second(load: str | float) -> int:
-    """A load in whole bytes a second, read in the same way as the scenario's key `load`.
+    """Reads a load in the same way as the scenario's key `load`; returns whole bytes a second.
 
     Raises:
         ValueError: The text is not a load; the message has the correction.
     """
     try:
         found = _core.read_bandwidth(settings.rate(load))
-    except ValueError as error:  # a ScenarioError is one
+    except ValueError as error:  # a ScenarioError is a ValueError
         raise ValueError(f"{load!r} is not a load: {str(error).removeprefix('load: ')}") from None
     if not found:
         raise ValueError(f'{load!r} is not a load: write more than nothing, such as "1 GB/s"')
@@ -243,7 +247,7 @@ def even_loads(limit: float, count: int) -> list[float]:
 
 
 def _check_overlap(tree: Tree, workload: Traffic, window: tuple[float, float]) -> None:
-    """Refuses a window without traffic, in which all loads would be saturated at 0."""
+    """Refuses a window without traffic, in which the accepted rate of all loads would be 0."""
     begin, end = workload.start_ns, workload.start_ns + workload.duration_ns
     if window[0] >= end or window[1] <= begin:
         raise ScenarioError(
@@ -254,14 +258,14 @@ def _check_overlap(tree: Tree, workload: Traffic, window: tuple[float, float]) -
 
 
 def _full(workload: Traffic) -> tuple[float, float]:
-    """The window, in nanoseconds, in which the network is full of the traffic of a workload."""
+    """The window, in nanoseconds, in which the network is full: the default of `[measure]`."""
     end = workload.start_ns + workload.duration_ns
     return workload.start_ns + _FILLING * workload.duration_ns, end
 
 
 @dataclass(frozen=True, slots=True)
 class _Study:
-    """The scenario, its workload, the window of the rates, and the seed, if it is given."""
+    """The inputs of all runs of a sweep: scenario, workload, window of the rates, and seed."""
 
     text: str
     name: str
