@@ -1,6 +1,6 @@
-"""Cards with loadable accelerators: programs for OPAE, models of accelerators, and tools.
+"""Runs programs for OPAE on simulated cards, whose accelerators can be loaded.
 
-`Afu` is the base class of user-written accelerators; `run_program` runs a program that was linked
+`Afu` is the base class of user-written accelerators. `run_program` runs a program that is linked
 with `libopae-c` on a simulated host.
 """
 

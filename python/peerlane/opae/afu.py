@@ -1,7 +1,8 @@
-"""Models of accelerators in Python, and the files from which they are loaded.
+"""Defines the base class of accelerators in Python, and loads accelerators from files.
 
-A model in Rust runs a hundred times as fast: implement `device::fpga_card::Afu`, which has the
-methods of `Afu`, and add a line to the list in `crates/device/src/fpga_card/builtin.rs`.
+A model in Rust is a hundred times as fast as one in Python. To write one, implement
+`device::fpga_card::Afu`, which has the methods of `Afu`, and add a line to the list in
+`crates/device/src/fpga_card/builtin.rs`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 
 
 class Shell(Protocol):
-    """The card around an accelerator, valid during one call of the accelerator.
+    """The interface of a card to its accelerator; valid during one call of the accelerator.
 
-    Addresses of the host are addresses that `fpgaGetIOAddress` returns. A request to the host has
-    one to four cache lines of 64 bytes, begins at a multiple of 64 and stays within a page of 4
-    KiB. Any other request raises `ValueError`, and so does a request for which there is no room.
+    Addresses of host memory are addresses that `fpgaGetIOAddress` returns. A request to the host
+    has one to four cache lines of 64 bytes, begins at a multiple of 64 and stays within a page of 4
+    KiB. Any other request raises `ValueError`. A request also raises `ValueError` if the card has
+    no space for it.
     """
 
     @property
@@ -35,85 +37,85 @@ class Shell(Protocol):
 
     @property
     def cycle_ns(self) -> float:
-        """The length of a cycle of the accelerator's clock in nanoseconds; each moves 64 bytes."""
+        """The length of a cycle of the accelerator's clock in ns; a cycle moves 64 bytes."""
 
     @property
     def can_read(self) -> bool:
-        """Whether there is room for one more read; if not, `wake` is called later."""
+        """Whether the card has space for one more read; if not, it calls `wake` later."""
 
     @property
     def can_write(self) -> bool:
-        """Whether there is room for one more write or interrupt; if not, `wake` is called later."""
+        """Whether the card has space for a write or interrupt; if not, `wake` is called later."""
 
     def read(self, address: int, length: int, tag: int = 0) -> None:
-        """Requests bytes of host memory, which `read_done` receives; reads may end in any order."""
+        """Reads host memory; `read_done` receives the bytes. Reads may end in any order."""
 
     def write(self, address: int, data: bytes | bytearray, tag: int = 0) -> None:
         """Writes to host memory, after all earlier writes; `write_done` is called afterwards."""
 
     def interrupt(self, vector: int = 0) -> None:
-        """Sends interrupt 0 to 3, after all earlier writes."""
+        """Sends an interrupt, 0 to 3, after all earlier writes."""
 
     def wake_after(self, ns: float) -> None:
-        """Requests `wake` in a number of nanoseconds; of several requests the earliest counts."""
+        """Requests a call of `wake` after a time; of several requests the earliest counts."""
 
     def memory_read(self, address: int, length: int) -> tuple[bytes, float]:
-        """Reads at most 64 MiB of the card's own memory; returns bytes and their time in ns."""
+        """Reads at most 64 MiB of the card's memory; returns bytes and arrival time in ns."""
 
     def memory_write(self, address: int, data: bytes | bytearray) -> float:
-        """Writes the card's own memory; returns the time when the write is done, in nanoseconds."""
+        """Writes the card's memory; returns the simulated time at which the write ends, in ns."""
 
 
 class Afu:
-    """The base class of accelerators; a subclass overrides methods.
+    """The base class of user-written accelerators (units), which override its methods.
 
     A unit must have `load` or `store`; it need not have `reset`, `write_done` and `wake`. If the
     host or the shell calls another method that is absent, the run ends with a `UnitError`. Each
-    call happens at one point of simulated time. The card itself answers the first 40 bytes of the
-    registers, which have the header and the UUID.
+    call happens at one point of simulated time. The card itself answers accesses to the first 40
+    bytes of the registers, which are the header and the UUID.
     """
 
     uuid: str = ""
     """The UUID by which software finds the unit, such as "d8424dc4-a4a3-c413-f89e-433683f9040b"."""
 
     next_feature: int | None = None
-    """The offset of the next feature in the registers, if there is a list of features."""
+    """The offset of the first feature in the registers, if the unit has a list of features."""
 
     def reset(self) -> None:
-        """Returns to the state after configuration; earlier requests to the shell are cancelled."""
+        """Returns the unit to its state after configuration; its earlier requests are cancelled."""
 
     def load(self, shell: Shell, offset: int, length: int) -> int:
-        """Returns the 4 or 8 bytes that the host loads at `offset`, a multiple of this number."""
+        """Returns the bytes for a load of the host: `length` is 4 or 8, `offset` a multiple."""
         del shell
         _need(self, "load", f"the host loads {length} bytes at {offset:#x}")
         return 0
 
     def store(self, shell: Shell, offset: int, data: bytes) -> None:
-        """The host stores 4, 8 or 64 bytes at `offset`, which is a multiple of this number."""
+        """Handles a store of the host: 4, 8 or 64 bytes at `offset`, a multiple of their number."""
         del shell
         _need(self, "store", f"the host stores {len(data)} bytes at {offset:#x}")
 
     def read_done(self, shell: Shell, tag: int, data: bytes | None) -> None:
-        """The read with this tag has ended, with its data, or with `None` if it had no answer."""
+        """Is called when the read with this tag has ended; `data` is `None` if the read failed."""
         del shell, data
         _need(self, "read_done", f"its read of host memory with tag {tag} has ended")
 
     def write_done(self, shell: Shell, tag: int) -> None:
-        """The write with this tag has been sent."""
+        """Is called when the write with this tag has been sent."""
 
     def wake(self, shell: Shell) -> None:
-        """There is room for requests again, or a time that was given to `wake_after` has come."""
+        """Is called when the card has space for requests, or at the time given to `wake_after`."""
 
 
 def split(model: str) -> tuple[str, str]:
-    """The file and the class of `FILE.py:CLASS`; no class if none is named."""
-    # The last colon separates the class, because names of folders and files may have colons.
+    """Splits `FILE.py:CLASS` into the file and the class; the class is empty if none is named."""
+    # The last colon separates the class, because paths of files may have colons, too.
     path, _, wanted = model.rpartition(":")
     return (path, wanted) if path.endswith(".py") else (model, "")
 
 
 def place_of(model: str) -> str:
-    """The place of a model in bitstreams: the absolute path of `FILE.py`, and the class.
+    """The name of a model in a bitstream: the absolute path of `FILE.py`, and the class.
 
     Raises:
         ValueError: The file does not exist.
@@ -141,7 +143,7 @@ def load(place: str) -> Afu:
 
 
 def _class(name: str, module: ModuleType, wanted: str) -> type[Afu]:
-    """The unit of a file: the class `wanted`, or else the only unit that the file defines."""
+    """The unit in a file: the class `wanted`, if given, or the only unit that the file defines."""
     known = {
         own: found
         for own, found in inspect.getmembers(module, inspect.isclass)
@@ -170,16 +172,16 @@ CALLS = {
     "write_done": ("shell", "tag"),
     "wake": ("shell",),
 }
-"""The methods of a unit, with their arguments."""
+"""The methods of a unit, with the names of their arguments."""
 
 
 LIKENESS = 0.8
-"""Names above this ratio are similar: `lod` and `load` (0.86), but not `wake_up` and `wake`
-(0.80)."""
+"""Two names are similar if their ratio by `difflib` is above this: `lod` and `load` (0.86), but not
+`wake_up` and `wake` (0.80)."""
 
 
 def _definition(method: str) -> str:
-    """The first line of the definition of a method."""
+    """The first line of a method's definition, as advice in messages."""
     return f"def {method}({', '.join(('self', *CALLS[method]))})"
 
 
@@ -189,7 +191,7 @@ def _has(unit: Afu, method: str) -> bool:
 
 
 def _need(unit: Afu, method: str, why: str) -> None:
-    """Ends the run if a unit does not override a method that is called.
+    """Ends the run, because the host or the card calls a method that the unit does not override.
 
     Raises:
         UnitError: The unit does not have the method.
@@ -249,7 +251,7 @@ def _check(file: str, unit: Afu) -> None:
 
 
 def _misspelt(unit: Afu, method: str) -> str | None:
-    """A method of a unit with the arguments of `method` and a similar name."""
+    """A method of the unit that has the arguments of `method` and a similar name; or `None`."""
     for name in dir(type(unit)):
         if hasattr(Afu, name) or not _is_near(name, method):
             continue
@@ -262,7 +264,7 @@ def _misspelt(unit: Afu, method: str) -> str | None:
 
 
 def _is_near(name: str, method: str) -> bool:
-    """Whether two names differ only by case, `_`, `on_`, or a missing or moved letter."""
+    """Whether two names differ only by case, `_`, `on_`, or a missing or exchanged letter."""
     one, other = (word.lower().removeprefix("on_").replace("_", "") for word in (name, method))
     likeness = SequenceMatcher(None, one, other).ratio()
     return one[:1] == other[:1] and (likeness > LIKENESS or sorted(one) == sorted(other))

@@ -1,7 +1,8 @@
-"""Files with accelerators: real bitstreams, and files that name a model.
+"""Reads and writes bitstream files: real bitstreams, and bitstreams that name a model.
 
 The format is Intel's (`.gbs`): 16 bytes of identification, the length of the metadata, the metadata
-as JSON, and the bits, which are ignored. The UUIDs in the metadata identify a real file.
+as JSON, and the configuration bits, which are ignored. Of a real bitstream, only the UUIDs in the
+metadata are used.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ def bitstream(image: str) -> bytes:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The text names no image, or a bitstream that names a model in Python, which runs
-            only if its own file is named; the message has the possible names.
+        ValueError: The text names no image; the message has the possible names. Or the text names a
+            bitstream that names a model in Python: to run the model, its own file must be named.
     """
     found = read(image)
     model = model_of(found)
@@ -28,12 +29,12 @@ def bitstream(image: str) -> bytes:
 
 
 def model_of(bits: bytes) -> str | None:
-    """The place of the model that a bitstream names, or `None`."""
+    """The file and class of the model that a bitstream names, or `None`."""
     return _core.read_bitstream(bits)[2]
 
 
 def read(image: str) -> bytes:
-    """The bytes of an image for a session, which runs only the models that are given to it.
+    """The bytes of an image for a session, which loads a model only if the user has named it.
 
     Raises:
         OSError: The file cannot be read.

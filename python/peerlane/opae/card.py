@@ -1,4 +1,4 @@
-"""The accelerator of a simulated card in the view of its user: registers and a list of features."""
+"""Defines the interface to a card's accelerator for software: registers and a list of features."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from peerlane.programs.host_thread import HostThread
 
 NEXT, LAST, KIND = 16, 40, 60
-"""The first bits of fields in a feature's first word: next offset, end of list, type."""
+"""The lowest bits of three fields in a feature's first word: next offset, end of list, type."""
 
 
 class Accelerator:
-    """An accelerator, and a thread of its host that uses the accelerator.
+    """An accelerator of a card, with a thread of its host that uses the accelerator.
 
     Args:
-        place: The place of the accelerator.
+        place: The slot of the accelerator, with its addresses.
         thread: The thread that uses the accelerator.
     """
 
@@ -38,19 +38,19 @@ class Accelerator:
         return self.place.interrupts
 
     async def load(self, offset: int, length: int = 8) -> int:
-        """A register of 4 or 8 bytes.
+        """Loads a register of 4 or 8 bytes.
 
         Raises:
-            ValueError: There is no register of this `offset` and `length`.
+            ValueError: The accelerator has no register with this `offset` and `length`.
         """
         return await self.thread.load(self._address(offset, length, (4, 8)), length)
 
     async def store(self, offset: int, value: int, length: int = 8) -> None:
-        """Sets a register of 4 or 8 bytes, or 64 bytes by one store.
+        """Stores to a register of 4 or 8 bytes, or to registers of 64 bytes by one store.
 
         Raises:
-            ValueError: There is no register of this `offset` and `length`, or `value` has more
-                bytes.
+            ValueError: The accelerator has no register with this `offset` and `length`, or `value`
+                has more bytes.
         """
         await self.thread.store(self._address(offset, length, (4, 8, 64)), value, length)
 
@@ -67,11 +67,11 @@ class Accelerator:
         return self._base + offset
 
     async def uuid(self) -> int:
-        """The ID of the accelerator's function: 128 bits."""
+        """Loads the UUID of the accelerator, a number of 128 bits."""
         return await self.load(16) << 64 | await self.load(8)
 
     async def features(self) -> list[tuple[int, tuple[int, int]]]:
-        """The offset of each feature, with both halves of its UUID."""
+        """Loads the list of features: the offset of each, with both halves of its UUID."""
         found = []
         offset = 0
         for _ in range(MOST_FEATURES):
@@ -84,13 +84,13 @@ class Accelerator:
         return found
 
     async def feature(self, uuid: tuple[int, int]) -> int | None:
-        """The offset of the feature with the UUID, or `None`."""
+        """The offset of the feature with this UUID; `None` if the accelerator does not have it."""
         features = await self.features()
         return next((offset for offset, found in features if found == uuid), None)
 
 
 MOST_FEATURES = 64
-"""The most features of a list; a longer list contains itself."""
+"""The most features of a list; a list that is longer is assumed to have no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class Place:
     slot: int
     host: str
     function: str
-    """Bus, device and function of the slot."""
+    """Bus, device and function number of the slot."""
     vendor_id: int
     device_id: int
     interface: str
@@ -116,11 +116,14 @@ class Place:
     port_control: int
     """Bus address of the register that resets the port."""
     counters: int
-    """Bus address of the register that selects a performance counter; the counter is behind it."""
+    """Bus address of the register that selects a performance counter; the counter is 8 bytes after
+    it."""
     select_reads: int
-    """The value of the register at `counters` for the reads of this slot on the link."""
+    """The value for the register at `counters` that selects the counter of this slot's reads on the
+    link."""
     select_writes: int
-    """The value of the register at `counters` for the writes of this slot on the link."""
+    """The value for the register at `counters` that selects the counter of this slot's writes on
+    the link."""
     counter_mask: int
     """The bits of a performance counter that contain the count."""
     local_memory: int

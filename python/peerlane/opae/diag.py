@@ -1,8 +1,8 @@
-"""The native loopback of the card's diagnostics: reads, writes, both at once, or copies.
+"""Runs the tests of the native loopback accelerator: reads, writes, both at once, or copies.
 
-The loopback can also exchange lines with software. The register map, and the line of status that
-the accelerator writes at the end, are from the published sample, and so are the units of the
-results: lines of 64 bytes, and cycles of the accelerator's clock.
+In a further test, the accelerator exchanges lines with software. These properties are from the
+published sample: the register map, the status line that the accelerator writes at the end, and the
+units of the results (lines of 64 bytes, and cycles of the accelerator's clock).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STATUS_BASE, SOURCE, TARGET, LINES, CONTROL, CONFIGURATION = (
     0x138,
     0x140,
 )
-"""Offsets of registers; the registers of source and target are in lines."""
+"""Offsets of registers; the values of the source and target registers are in lines of 64 bytes."""
 
 OUT_OF_RESET, START, FORCE_END = 1, 2, 4
 """Bits of the control register."""
@@ -42,7 +42,7 @@ CONTINUOUS = 2
 """A bit of the configuration register: repeat the test."""
 
 WRONG_DATA = 8
-"""The bit of an exchange's error word for lines that have changed."""
+"""The bit of the error word of an exchange that reports wrong lines."""
 
 
 class Mode(StrEnum):
@@ -66,7 +66,7 @@ class Mode(StrEnum):
 
 
 _REQUEST_BITS = {1: 0, 2: 1 << 5, 4: 3 << 5}
-"""The bits of the configuration register, by the number of lines in a request."""
+"""The bits of the configuration register for each number of lines in a request."""
 
 
 class DiagnosticsError(PeerlaneError, RuntimeError):
@@ -79,32 +79,34 @@ class Diagnosis:
 
     mode: str
     lines: int
-    """The number of lines in the buffer."""
+    """The number of lines in a buffer."""
     request_lines: int
     reads: int
     """The number of lines that were read."""
     writes: int
     link_reads: int
-    """The number of requests on the link, from the card's performance counters."""
+    """The number of read requests and of write requests on the link, by the card's performance
+    counters."""
     link_writes: int
     cycles: int
-    """Cycles of the accelerator's clock, from the start to the status line."""
+    """The cycles of the accelerator's clock from the start of the test to the status line."""
     clock_hz: float
     ns: float
-    """The time from the start to the end of the test for the program."""
+    """The simulated time from the start to the end of the test, in nanoseconds, as seen by the
+    program."""
 
     @property
     def read_bytes_per_second(self) -> float:
-        """Bytes that were read, per second of the accelerator's cycles; 0 without any cycle."""
+        """The read rate in bytes a second, by the time of `cycles`; 0 if there are no cycles."""
         return self.reads * LINE / self.cycles * self.clock_hz if self.cycles else 0.0
 
     @property
     def write_bytes_per_second(self) -> float:
-        """Bytes that were written, per second of the accelerator's cycles; 0 without any cycle."""
+        """The write rate in bytes a second, by the time of `cycles`; 0 if there are no cycles."""
         return self.writes * LINE / self.cycles * self.clock_hz if self.cycles else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """The figures as the command line writes them."""
+        """The measurements as the command line writes them."""
         rates = {
             "read_bytes_per_second": self.read_bytes_per_second,
             "write_bytes_per_second": self.write_bytes_per_second,
@@ -127,8 +129,8 @@ async def diagnose(
         mode: The kind of test.
         lines: The number of lines in each buffer.
         request_lines: The number of lines in a request: 1, 2 or 4.
-        continuous_ns: The time for which the test repeats; without it, the test runs once. It is
-            not possible for an exchange.
+        continuous_ns: The time for which the test repeats, in nanoseconds; by default the test runs
+            once. An exchange cannot be repeated.
 
     Raises:
         DiagnosticsError: Copied bytes differ, or the test did not end.
@@ -187,17 +189,18 @@ async def diagnose(
 
 
 PATIENCE_NS = 1e9
-"""The simulated time that a test may take in addition to the time for its lines."""
+"""The simulated time, in nanoseconds, that a test may take in addition to the time for its lines.
+"""
 
 LINE_NS = 6400.0
-"""The simulated time that a test may take for each line: at 10 MB/s, far below the rate of any
-link."""
+"""The simulated time, in nanoseconds, that a test may take for each line. It is the time at 10
+MB/s, far below the rate of any link."""
 
 
 def run_diagnosis(
     simulation: Simulation, card: Accelerator, mode: Mode, *, lines: int, request_lines: int = 4
 ) -> Diagnosis:
-    """Runs one test as for `diagnose`, and ends it if the accelerator does not end it in time.
+    """Runs one test, with the arguments of `diagnose`; raises an error if it does not end in time.
 
     Raises:
         DiagnosticsError: Copied bytes differ, or the test does not end.
@@ -216,10 +219,10 @@ def run_diagnosis(
 
 
 def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:
-    """The fault that a test reports by its error word, or by copied bytes that differ.
+    """Words for the fault of a test with this error word, or with wrong copied bytes; or `None`.
 
-    In an exchange, one bit of the error word is for wrong data; in other tests the word is a
-    number.
+    In an exchange, one bit of the error word means wrong data; in all other tests the word is a
+    number of failures.
     """
     if mode is Mode.EXCHANGE and failures == WRONG_DATA:
         return "the accelerator read other lines back than it had written"
@@ -232,7 +235,7 @@ def fault(mode: Mode, failures: int, *, differs: bool) -> str | None:
 
 
 async def _link_counters(card: Accelerator) -> tuple[int, int]:
-    """The numbers of reads and writes of the accelerator's port on the link."""
+    """The numbers of read and write requests of the accelerator's port on the link."""
     thread, place = card.thread, card.place
     found = []
     for selected in (place.select_reads, place.select_writes):
@@ -242,7 +245,7 @@ async def _link_counters(card: Accelerator) -> tuple[int, int]:
 
 
 async def _answer(thread: HostThread, source: int, target: int, size: int) -> None:
-    """Software's part of an exchange: it copies the accelerator's lines, and signals the end."""
+    """Does software's part of an exchange: copies the accelerator's lines, and signals the end."""
     message = b"\xff" * 4
     while thread.look(target + size, 4) != message:
         await thread.written(target + size)
@@ -251,4 +254,4 @@ async def _answer(thread: HostThread, source: int, target: int, size: int) -> No
 
 
 HUGE = 1 << 21
-"""The alignment of the buffers: a page of 2 MiB, as is usual for large buffers."""
+"""The alignment of the buffers in bytes: a page of 2 MiB, as is usual for large buffers."""

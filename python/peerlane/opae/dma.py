@@ -1,11 +1,11 @@
-"""Software for the memory-mapped DMA accelerator: transfers through pinned buffers.
+"""Controls the memory-mapped DMA accelerator: transfers data through pinned buffers.
 
 As in the published sample, a transfer is divided into chunks of 1023 KiB, each of which is copied
 between the caller's memory and one of eight pinned buffers. In transfers to the card, the processor
 fills four buffers while the engine reads the other four, and sleeps until an interrupt before it
 fills the next four. In transfers from the card, the engine fills buffers one descriptor after the
-other. After four buffers it writes a word and sends an interrupt, which report that the four are
-full. The register map is from the published design.
+other. After every four buffers, the engine writes a word and sends an interrupt, to report that
+these buffers are full. The register map is from the published design.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from peerlane.opae.card import Accelerator
 
 CHUNK = 1023 * 1024
-"""The bytes of a buffer, which are also the most bytes of a descriptor."""
+"""The bytes of a buffer, and the most bytes that a descriptor moves."""
 
 BUFFERS = 8
 HALF = BUFFERS // 2
@@ -32,16 +32,17 @@ LINE = 64
 """The bytes of a line; a transfer has whole lines."""
 
 UUID = (0xEF82DEF7F6EC40FC, 0xA9149A35BACE01EA)
-"""UUID of the feature in the accelerator's list: upper and lower 64 bits."""
+"""The UUID of the DMA engine in the list of features: upper and lower 64 bits."""
 
 ACCELERATOR = "331db30c-9885-41ea-9081-f88b8f655caa"
 """The UUID of the memory-mapped DMA sample."""
 
 HOST = 0x2_0000_0000_0000
-"""The bit in an address of a descriptor for memory of the host."""
+"""The bit in a descriptor's address that stands for memory of the host."""
 
 HOST_FENCED = 0x3_0000_0000_0000
-"""The bits in an address of a descriptor for memory of the host, after all earlier writes."""
+"""The bits in a descriptor's address for memory of the host, written only after all earlier writes.
+"""
 
 MAGIC_ROM = 0x1_0000_0000_0000
 """The address from which the engine reads the word that marks the end of a transfer."""
@@ -67,15 +68,15 @@ BURST = 4
 WORD = 0xFFFF_FFFF
 
 DESCRIPTOR_LAYOUT = "<IIIHBBHHIII"
-"""The fields of a descriptor: source, target, bytes, number, both bursts in lines, both strides,
-both upper halves of addresses, control."""
+"""The fields of a descriptor: source and target (lower halves), bytes, number, read and write burst
+in lines, read and write stride, source and target (upper halves), control."""
 
 
 class Chunks(Protocol):
-    """The bytes of a copy, created chunk by chunk."""
+    """The data of a transfer, as chunks by number."""
 
     def __getitem__(self, number: int, /) -> bytes:
-        """The chunk with this number."""
+        """Returns the chunk with this number."""
 
 
 class DmaError(PeerlaneError, RuntimeError):
@@ -83,7 +84,7 @@ class DmaError(PeerlaneError, RuntimeError):
 
 
 class Dma:
-    """The engine of an accelerator, with pinned buffers; `Dma.of` creates it."""
+    """The DMA engine of an accelerator, with pinned buffers; `Dma.of` creates it."""
 
     def __init__(self, card: Accelerator, base: int, buffers: list[int], magic: int) -> None:
         self._card = card
@@ -95,10 +96,10 @@ class Dma:
     @classmethod
     @asynccontextmanager
     async def of(cls, card: Accelerator) -> AsyncIterator[Dma]:
-        """Finds the engine in the list of features, and pins its buffers in this context.
+        """Finds the DMA engine in the list of features, and pins buffers for it in this context.
 
         Raises:
-            DmaError: The accelerator has no such engine.
+            DmaError: The accelerator has no DMA engine.
         """
         base = await card.feature(UUID)
         if base is None:
@@ -145,10 +146,10 @@ class Dma:
         """Copies `size` bytes, a multiple of 64, from the card's memory, chunk by chunk.
 
         Args:
-            source: Where from, in the card's memory.
-            size: Bytes.
-            page_fault_ns: Time of a page fault for each page of the caller's memory: 0 if the
-                program has touched the pages before.
+            source: The first address in the card's memory.
+            size: The number of bytes.
+            page_fault_ns: The time of a page fault, in nanoseconds, for each page of the caller's
+                memory; 0 if the program has used the pages before.
         """
         whole, rest = divmod(size, CHUNK)
         taken = 0
@@ -181,13 +182,13 @@ class Dma:
             yield await self._take(0, page_fault_ns, rest)
 
     async def _take(self, number: int, page_fault_ns: float, length: int = CHUNK) -> bytes:
-        """Copies bytes out of a buffer to the caller's memory."""
+        """Copies bytes from a pinned buffer to the caller's memory."""
         if page_fault_ns:
             await self._thread.work(-(-length // PAGE) * page_fault_ns)
         return await self._thread.take(self._buffers[number % BUFFERS], length)
 
     async def _send(self, source: int, target: int, length: int, control: int) -> None:
-        """Writes a descriptor when there is room, or two descriptors if it ends within a burst."""
+        """Writes a descriptor when the engine has space; two if the data ends within a burst."""
         even = length - length % (BURST * LINE)
         parts = [(size, burst) for size, burst in ((even, BURST), (length - even, 1)) if size]
         for part, (size, burst) in enumerate(parts):
@@ -213,13 +214,13 @@ class Dma:
             await card.store(base + DESCRIPTOR + 8 * at, word)
 
     async def _sleep(self) -> None:
-        """Waits for an interrupt in `poll`, reads the event and clears the interrupt."""
+        """Waits for an interrupt, as in `poll`, reads the event and clears the interrupt."""
         await self._thread.interrupt(self._card.interrupts[0])
         await self._thread.system_call()
         await self._card.store(self._base + STATUS, INTERRUPT, 4)
 
     async def _announce(self) -> None:
-        """Lets the engine write the magic word after all earlier writes."""
+        """Requests the engine to write the magic word after all earlier writes."""
         self._thread.set(self._magic, bytes(8))
         await self._card.load(self._base + STATUS, 4)
         control = INTERRUPT_AT_END

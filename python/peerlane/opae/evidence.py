@@ -1,4 +1,4 @@
-"""The measurements of a session: times, links, and the sources of the host's constants."""
+"""Measures a session: its times, its links, and the sources of the host's constants."""
 
 from __future__ import annotations
 
@@ -27,49 +27,51 @@ COSTS = (
     "poll",
     "interrupt_latency",
 )
-"""The keys of a host for the time of its programs."""
+"""The keys of a host that determine the time of its programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """The simulated time of a session by its causes; the sum is the whole time."""
+    """The simulated time of a session, divided by its causes; the sum is the whole time."""
 
     link_ns: float
-    """Accesses to registers, and waits for a device to write to memory or to signal an
+    """The time of accesses to registers, and of waits until a device writes to memory or signals an
     interrupt."""
     copies_ns: float
-    """Copies to and from buffers."""
+    """The time of copies to and from buffers."""
     system_calls_ns: float
-    """System calls, including the calls that pin and release buffers."""
+    """The time of system calls, including the calls that pin and release buffers."""
     configuration_ns: float
-    """Configuration of slots."""
+    """The time of the configuration of slots."""
     program_ns: float
-    """All other time: sleep, reads of the clock, polling."""
+    """All other time: sleeping, reading clocks, polling."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinkUse:
-    """One direction of a link during the session."""
+    """The measurements of one direction of a link during the session."""
 
     id: str
     direction: str
     payload_bytes: int
     busy_ns: float
-    """The time with anything on the wire."""
+    """The time in which the wire carried anything."""
     used: float | None
-    """The share of the session; `None` if the session took no time."""
+    """The share of the session's time in which the wire carried anything; `None` if the session
+    took no time."""
     replays: int
     credit_stall_ns: float
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant of the host on which simulated times depend."""
+    """The value of a host's key on which simulated times depend."""
 
     name: str
     value: str
     origin: str
-    """`calibrated` with a measurement, set by the `scenario`, or the `default`."""
+    """The origin of the value: `calibrated` (fitted to measurements), `scenario` (set by the
+    scenario) or `default`."""
     source: str
     """The source of the value; for a calibrated value, the rows to which it was fitted."""
 
@@ -83,12 +85,13 @@ class Evidence:
     links: list[LinkUse]
     constants: list[Constant]
     incidents: list[IncidentResult]
-    """The log of the simulation: errors of functions and links, resets, removals."""
+    """The incidents that the simulation has logged: errors of functions and links, resets,
+    removals."""
     incidents_left_out: int
     """The number of incidents for which the log had no space."""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields, for JSON."""
+        """The fields as a dictionary for JSON."""
         return asdict(self)
 
 
@@ -107,7 +110,7 @@ class Ledger:
         self._before = simulation.wires().links
 
     def close(self, times: Mapping[str, float]) -> Evidence:
-        """The measurements of the session; `times` has its simulated times by their causes."""
+        """Ends the session's measurement; `times` has the simulated time of each cause."""
         link, copies = times["devices"], times["copies"]
         calls, configuration = times["system_calls"], times["configuration"]
         rest = times["all"] - link - copies - calls - configuration
@@ -153,7 +156,7 @@ def _constants(simulation: Simulation, host: str) -> Iterator[Constant]:
 
 
 def _source(key: str) -> str:
-    """The source of the default of a host's key."""
+    """The source of the default value of a host's key."""
     rows = catalogue()["parameters"]
     of_hosts = (row for row in rows if row["key"] == key and "hosts" in row["sections"])
     return str(next(of_hosts)["source"])

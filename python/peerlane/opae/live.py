@@ -1,4 +1,4 @@
-"""A card of the session in which this process runs, through the library that programs use."""
+"""Configures a card of the session in which this process runs, by the library for programs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import os
 from peerlane.opae.session import library_folder
 
 SESSION = "PEERLANE_SESSION"
-"""The environment variable that programs of a session have."""
+"""The environment variable by which a program of a session finds the session."""
 
 DEVICE = 0
-"""FPGA_DEVICE: the type of object that can load an accelerator."""
+"""The value of FPGA_DEVICE, the type of the objects into which accelerators are loaded."""
 
 
 def is_in_session() -> bool:

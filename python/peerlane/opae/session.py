@@ -1,4 +1,4 @@
-"""Programs on a simulated host: real processes, which access cards through Peerlane's library."""
+"""Runs real programs on a simulated host, whose cards they access by Peerlane's library."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ OPTIONS = {
     "ASAN_OPTIONS": "allocator_release_to_os_interval_ms=-1",
     "TSAN_OPTIONS": f"suppressions='{Path(__file__).parent / 'tsan.supp'}'",
 }
-"""The options of checkers: for valgrind, because accesses are caught as faults; for
-AddressSanitizer, whose allocator would otherwise read the clock; for ThreadSanitizer, which does
-not detect how the library's threads wait. Options that the user has set follow these options."""
+"""The options that are set for tools that check programs: for valgrind, because the library handles
+accesses to registers as faults; for AddressSanitizer, because its allocator would otherwise read
+the clock; for ThreadSanitizer, because it does not detect how the library's threads wait. Options
+that the user has set are added after these options."""
 
 _BETWEEN = {"VALGRIND_OPTS": " ", "ASAN_OPTIONS": ":", "TSAN_OPTIONS": ":"}
 
@@ -49,11 +50,11 @@ class Outcome(Brief):
     """The outcome of a program."""
 
     status: int
-    """The exit status; 128 plus the number of the signal if a signal ended the program."""
+    """The exit status; if a signal ended the program, 128 plus the number of the signal."""
     simulated_ns: float
-    """Simulated time of the session."""
+    """The simulated time of the session."""
     wall_seconds: float
-    """Real time of the program."""
+    """The real time from the start to the end of the program."""
     evidence: Evidence
     """The causes of the simulated time, the use of links, and the sources of the host's
     constants."""
@@ -65,7 +66,7 @@ def library_folder() -> Path:
 
 
 def include_folder() -> Path:
-    """The folder above the headers `opae/*.h`."""
+    """The folder that contains the headers `opae/*.h`."""
     return Path(__file__).parent / "include"
 
 
@@ -83,11 +84,11 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 
     Args:
         command: The program and its arguments.
-        scenario: The text of a scenario and its name in messages, or a simulation, which may have
-            captures, and whose time is the end of the program afterwards.
+        scenario: The text of a scenario and its name in messages, or a simulation. The simulation
+            may have captures; after the call, its time is the end of the program.
         host: The host that runs the program; if absent, the first host with a card.
-        images: Bitstreams for slot 0 of cards, by card, or for any slots, by card and slot; other
-            slots have the accelerators of the scenario.
+        images: Bitstreams to load: by card for slot 0, or by card and slot. All other slots have
+            the accelerators of the scenario.
         models: Accelerators in Python, `FILE.py` or `FILE.py:CLASS`, whose bitstreams the program
             may load, besides the bitstreams of `images`.
         wall: Whether the program reads the clock of the machine instead of simulated time.
@@ -97,8 +98,10 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
         ScenarioError: The scenario cannot be built.
         UnitError: An accelerator in Python raised an exception, which is the cause, and the program
             was ended; or it did not return after a signal had ended the program.
-        StuckUnitError: The accelerator still does not return, and the simulation is lost.
-        TypeError: A text is given instead of a list of texts, or of a scenario with its name.
+        StuckUnitError: An accelerator in Python does not return even after an exception, and the
+            simulation is lost.
+        TypeError: A single text is given instead of a list of texts, or instead of a scenario and
+            its name.
         ValueError: The scenario does not have the host or a card, an image is no bitstream, or the
             command is empty.
         OSError: The program cannot be started.
@@ -138,8 +141,8 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
                 failures.append(raised)
                 program.end(processes)
 
-        # A unit that never returns keeps its thread, but the thread must not prevent the end of the
-        # process.
+        # The thread of an accelerator that never returns cannot be ended, but it must not prevent
+        # the end of the process.
         server = threading.Thread(target=serve, name="peerlane session", daemon=True)
         server.start()
         began = time.monotonic()
@@ -161,10 +164,11 @@ def run_program(  # noqa: PLR0913 - each says something else of the run
 def _finish(
     simulation: Simulation, session: _core.Session, failures: Sequence[BaseException]
 ) -> dict[str, float]:
-    """Takes the fabric back from a session; returns the times of the session.
+    """Returns the fabric from a session to the simulation; returns the times of the session.
 
     Raises:
-        BaseException: The first failure, if it was a panic, after which there is no fabric.
+        BaseException: The first failure, if it was a panic, because the fabric does not exist after
+            a panic.
     """
     try:
         return dict(session.finish(simulation.core))
@@ -175,7 +179,7 @@ def _finish(
 
 
 def _check_arguments(command: object, scenario: object, models: object) -> None:
-    """Refuses single texts as arguments that must be lists of texts."""
+    """Refuses a single text in place of a list, a scenario without a name, an empty command."""
     for name, given in (("command", command), ("models", models)):
         if isinstance(given, str | bytes):
             raise TypeError(f"{name} must be a list of texts; write [{given!r}]")
@@ -189,7 +193,7 @@ def _check_arguments(command: object, scenario: object, models: object) -> None:
 
 
 def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
-    """Loads only models that were given: a bitstream is data, and must not run other code."""
+    """Makes a function that loads only the given models: a bitstream must not run other code."""
 
     def load(place: str) -> Afu:
         if place not in given:
@@ -204,11 +208,12 @@ def _loader(given: Sequence[str]) -> Callable[[str], Afu]:
 _PREFIX = "peerlane-"
 
 _LONGEST = 107 - len(f"/{_PREFIX}12345678/session")
-"""The most bytes in the path of a session folder, because the path of a socket has at most 107."""
+"""The most bytes in the path of the folder for sessions, because a socket's path has at most 107.
+"""
 
 
 def _sessions_folder() -> str:
-    """The folder for temporary files, or another folder if its path is too long for a socket.
+    """The folder for sessions: the folder for temporary files, unless its path is too long.
 
     Raises:
         OSError: No folder is short enough and can be written.
@@ -227,11 +232,12 @@ def _sessions_folder() -> str:
 
 
 _YOUNG = 60.0
-"""The seconds in which a new folder may belong to a session that is about to begin."""
+"""The age, in seconds, up to which a folder without a server may belong to a session that begins.
+"""
 
 
 def _remove_dead_sessions() -> None:
-    """Removes the folders of killed sessions, whose sockets have no server."""
+    """Removes the folders of sessions that were killed: their sockets have no server."""
     for socket in Path(_sessions_folder()).glob(f"{_PREFIX}*/session"):
         with suppress(OSError):
             seen = socket.lstat()
@@ -246,9 +252,9 @@ def _remove_dead_sessions() -> None:
 
 @contextmanager
 def _passed_on(program: _Program) -> Iterator[None]:
-    """Forwards signals that would end this process to the program, unless it gets them anyway.
+    """Forwards signals that would end this process to the program, unless it receives them itself.
 
-    The terminal also sends Ctrl-C to the program itself, and the program decides whether it ends.
+    A terminal sends Ctrl-C to this process and to the program; the program decides whether it ends.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -269,7 +275,7 @@ def _passed_on(program: _Program) -> Iterator[None]:
 
 
 def _is_in_foreground() -> bool:
-    """Whether this process, and so its program, receives the keys of a terminal."""
+    """Whether Ctrl-C in the terminal reaches this process and, with it, the program."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except OSError:
@@ -283,12 +289,12 @@ def _is_in_foreground() -> bool:
 
 
 _PATIENCE = 2.0
-"""The seconds in which the program can end by itself after the session has failed, and again after
-SIGTERM."""
+"""The seconds in which the program can end by itself after a failure of the session, before it
+receives SIGTERM; and again before it receives SIGKILL."""
 
 
 class _Program:
-    """A program of a session, and the other processes that it starts."""
+    """The program of a session."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -297,8 +303,8 @@ class _Program:
 
     def run(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
         """Runs the program to its end; returns its exit status."""
-        # Signals are forwarded before the program begins, so that a signal to both processes cannot
-        # end this process first.
+        # The handlers are installed before the program begins, so that a signal to both processes
+        # cannot end this process first.
         with _passed_on(self), subprocess.Popen(list(command), env=environment) as process:
             self._process = process
             for number in self._early:
@@ -314,9 +320,9 @@ class _Program:
             self._process.send_signal(number)
 
     def end(self, others: Sequence[int]) -> None:
-        """Ends the program, and the connected processes `others`, if they do not end themselves."""
-        # A program that is just being started is killed; a running program has time to end by
-        # itself.
+        """Ends the program and the session's processes `others`, if they do not end themselves."""
+        # A program that has not been started is killed at its start; a running program has time to
+        # end by itself.
         self._early.append(signal.SIGKILL)
         numbers = {*others} - {os.getpid()}
         if self._process is not None:

@@ -1,4 +1,4 @@
-"""The accelerators that `peerlane opae conf` loaded, stored from one command to the next."""
+"""Stores the bitstreams that `peerlane opae conf` has loaded, for later commands."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def loaded(source: str) -> dict[tuple[str, int], bytes]:
-    """The bitstreams of the cards of a scenario, by their names and slots.
+    """The stored bitstreams for the cards of a scenario, by the name of the card and the slot.
 
     Raises:
         ValueError: The folder has a file whose name is not the name of a bitstream.
@@ -37,12 +37,12 @@ def load(source: str, card: str, slot: int, bits: bytes) -> None:
 
 
 def has(source: str, card: str, slot: int) -> bool:
-    """Whether there is a bitstream for a slot of a card."""
+    """Whether a bitstream is stored for a slot of a card."""
     return _file(source, card, slot).is_file()
 
 
 def forget(source: str, card: str, slot: int) -> None:
-    """Removes the bitstream of a slot of a card, whose accelerator is then that of the scenario."""
+    """Removes the stored bitstream of a slot, so that it has the scenario's accelerator again."""
     _file(source, card, slot).unlink(missing_ok=True)
 
 
@@ -50,7 +50,7 @@ SLOT = "@"
 """The character between card and slot in the name of a file."""
 
 NAME = re.compile(rf"(.+){SLOT}([0-9]{{1,4}})\.gbs")
-"""The name of a file: card and slot."""
+"""The pattern of file names: card and slot."""
 
 
 def _file(source: str, card: str, slot: int) -> Path:
@@ -58,7 +58,7 @@ def _file(source: str, card: str, slot: int) -> Path:
 
 
 def _folder(source: str) -> Path:
-    """The folder of one scenario, in the user's folder for states of programs."""
+    """The folder for one scenario, below the user's folder for states of programs."""
     own = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     path = Path(source)
     key = str(path.resolve()) if path.is_file() else source

@@ -1,4 +1,4 @@
-"""Rates of transfers of any size; large ones are extrapolated once their rate is steady."""
+"""Measures rates of transfers; the rates of large transfers are extrapolated."""
 
 from __future__ import annotations
 
@@ -16,27 +16,29 @@ if TYPE_CHECKING:
 MIB = 1 << 20
 
 SIMULATED = 256 * MIB
-"""The bytes of the largest simulated transfer; larger transfers are extrapolated from its last
-half."""
+"""The bytes of the largest transfer that is simulated; larger transfers are extrapolated from the
+second half of this transfer."""
 
 STEADY = 0.002
-"""The largest relative difference between the times of two successive parts of a transfer."""
+"""If the times of two successive parts of a transfer differ by at most this share, the rate is
+steady."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """The rates in bytes per second of all cards of a fabric together, side by side."""
+    """The sums of the rates of all cards, in bytes per second, in transfers at the same time."""
 
     host_to_card: float
     card_to_host: float
 
 
 def steady_rates(make: Callable[[], Simulation], sizes: Iterable[int]) -> dict[int, Rates]:
-    """The rates of sweeps of several sizes, each with a new fabric.
+    """The rates of transfers of several sizes, each with a new fabric.
 
     Transfers of up to 256 MiB are simulated. For larger transfers, transfers of 64, 128 and 256 MiB
-    are simulated, and the rest is calculated from the time of the last 128 MiB, if the 64 MiB
-    before them had the same time per byte within 0.2 %.
+    are simulated, and the remaining time is calculated from the time of the last 128 MiB. An error
+    is raised if the time per byte of the last 128 MiB differs by more than 0.2 % from the 64 MiB
+    before them.
 
     Args:
         make: A function that creates the fabric, whose cards have the memory-mapped DMA sample
@@ -63,7 +65,7 @@ def steady_rates(make: Callable[[], Simulation], sizes: Iterable[int]) -> dict[i
 
 
 def _times(simulation: Simulation, size: int) -> tuple[int, float, float]:
-    """The number of cards, and the nanoseconds in each direction until the last card was done."""
+    """The number of cards, and the time in each direction until the last card was done, in ns."""
     swept = sweep(simulation, accelerators(simulation), size)
     if not all(one.intact for one in swept):
         raise RuntimeError("some bytes came back changed")
@@ -72,7 +74,7 @@ def _times(simulation: Simulation, size: int) -> tuple[int, float, float]:
 
 
 def _time(times: Mapping[int, float], size: int) -> float:
-    """The nanoseconds of a transfer, which is simulated or extrapolated."""
+    """The time of a transfer in nanoseconds, from a simulation or extrapolated."""
     if size in times:
         return times[size]
     quarter, half, whole = (times[SIMULATED // part] for part in (4, 2, 1))

@@ -1,4 +1,4 @@
-"""Units in Python that do not return from a call after a signal has ended the program."""
+"""Ends accelerators in Python that do not return from a call after the end of the program."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ if TYPE_CHECKING:
     from types import CodeType
 
 PATIENCE = 2.0
-"""The seconds in which a unit must return after the end of the program, and after an exception."""
+"""The seconds in which an accelerator must return after a signal has ended the program, and again
+after an exception was raised in the accelerator."""
 
 
 class StuckUnitError(UnitError):
-    """A unit does not return from a call of a library, and its thread does not end.
+    """An accelerator in Python does not return from a library's call, and its thread cannot end.
 
-    The thread would abort the process when the interpreter ends; `os._exit` ends the process
-    without this.
+    When the interpreter ends, the thread would abort the process; `os._exit` ends the process
+    without an abort.
     """
 
 
 def end_unit(server: threading.Thread, serve: CodeType, patience: float | None) -> UnitError | None:
-    """Waits for the thread of a session; ends it by an exception in a unit that does not return.
+    """Waits for the end of a session's thread; raises an exception in a unit that does not return.
 
     Args:
-        server: The thread, which has been requested to end.
-        serve: The code of the thread's function, which calls units.
-        patience: The seconds in which a unit must return; `None` for no limit.
+        server: The thread, which already has a request to end.
+        serve: The code of the thread's function, which calls the units (accelerators in Python).
+        patience: The seconds in which a unit must return; `None` means no limit.
 
     Returns:
         The error to raise for a unit that was ended.
 
     Raises:
-        StuckUnitError: The unit does not end; an exception reaches only code in Python.
+        StuckUnitError: The unit does not end, because the exception takes effect only in Python
+            code.
     """
     server.join(patience)
     if not server.is_alive():
@@ -52,7 +54,7 @@ def end_unit(server: threading.Thread, serve: CodeType, patience: float | None) 
 
 
 def _call(server: threading.Thread, serve: CodeType) -> str:
-    """The method of a unit that a thread is executing, and its present line."""
+    """The method of a unit that a thread is executing, with its current line, as text."""
     frame = sys._current_frames().get(server.ident or 0)  # noqa: SLF001 - its documented name
     where = "a call"
     while frame is not None and frame.f_code is not serve:

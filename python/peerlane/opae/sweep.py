@@ -1,4 +1,4 @@
-"""The sweep of a card's memory: the host writes it, reads it back, and compares every byte."""
+"""Tests card memory: the host writes it, reads it back, and compares every byte."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CardSweep(Brief):
-    """The measurements of a sweep of one card."""
+    """The measurements of a memory test of one card."""
 
     card: str
     size: int
     """The bytes in each direction."""
     host_to_card_ns: float
-    """The time from the call that copies to the card until the call's return."""
+    """The time of the call that copies to the card (from the card), in nanoseconds."""
     card_to_host_ns: float
     intact: bool
     """Whether every byte that was read back is the byte that was sent."""
 
     @property
     def host_to_card(self) -> float:
-        """Bytes per second to the card."""
+        """The rate to the card in bytes per second."""
         return self.size / self.host_to_card_ns * 1e9
 
     @property
     def card_to_host(self) -> float:
-        """Bytes per second from the card."""
+        """The rate from the card in bytes per second."""
         return self.size / self.card_to_host_ns * 1e9
 
     def to_json(self) -> dict[str, Any]:
-        """The sweep as the command line writes it."""
+        """The measurements as the command line writes them."""
         return {
             "card": self.card,
             "size": self.size,
@@ -55,7 +55,7 @@ class CardSweep(Brief):
 
 @dataclass(frozen=True, slots=True)
 class _Pattern:
-    """The bytes that are sent: chunks of a pattern that never repeats."""
+    """The bytes that are sent to a card: chunks of a pattern that never repeats."""
 
     number: int
     size: int
@@ -71,16 +71,17 @@ class _Pattern:
 def sweep(
     simulation: Simulation, cards: Sequence[Accelerator], size: int, *, page_fault_ns: float = 0.0
 ) -> list[CardSweep]:
-    """Writes `size` bytes to the memory of each card and reads them back, all cards side by side.
+    """Writes `size` bytes to the memory of each card and reads them back, on all cards at once.
 
     Each card has a thread of its own on its host. All cards are written before any card is read.
 
     Args:
         simulation: The fabric.
-        cards: The accelerators of the cards, which must be the memory-mapped DMA sample.
+        cards: The accelerators of the cards; each must be the memory-mapped DMA sample.
         size: The number of bytes, a multiple of 64.
-        page_fault_ns: Time of a page fault for each page of the memory that is read into: 0 if
-            the program has touched the pages before, as the sample's test does.
+        page_fault_ns: The time of a page fault, in nanoseconds, for each page of the memory that
+            receives the data; 0 if the program has used the pages before, as the sample's test
+            does.
 
     Raises:
         ValueError: `size` is not valid, or a card has less memory.
@@ -108,11 +109,12 @@ def sweep(
 
 
 PATIENCE_NS = 1e9
-"""The simulated time in which a card must move a chunk: far more than any link needs."""
+"""The simulated time, in nanoseconds, in which a card must move a chunk: far more than any link
+needs."""
 
 
 async def _watch(simulation: Simulation, watched: Sequence[Sequence[int]]) -> NoReturn:
-    """Ends a sweep if no card moves chunks any longer."""
+    """Raises an error if no card has moved a chunk for this time."""
     before: list[int] | None = None
     while True:
         chunks = [chunk for asked in watched for chunk in asked]

@@ -1,4 +1,4 @@
-"""The topology of a simulated host for hwloc, by which programs find the node of a card.
+"""Writes the topology of a host for the library hwloc, by which programs find a card's node.
 
 The format is the format of hwloc 2 (`hwloc2.dtd`). The cores are the cores of the real machine, so
 that a program can bind to them; memory, sockets and PCI functions are from the scenario.
@@ -24,7 +24,7 @@ HEADER_TYPE, SECONDARY, SUBORDINATE, SUBSYSTEM = 0x0E, 0x19, 0x1A, 0x2C
 """Offsets in configuration space (PCI Local Bus 3.0, 6.1; PCI-to-PCI Bridge 1.2, 3.2)."""
 
 HOST_BRIDGE = 0x0600
-"""The class of a host bridge, for which hwloc has no PCI object."""
+"""The PCI class of a host bridge, for which hwloc has no PCI object."""
 
 PAGE = 4096
 
@@ -45,7 +45,7 @@ class _Function:
 
     @property
     def kind(self) -> int:
-        """Class and subclass."""
+        """The class and the subclass of the function."""
         return self._word(0x0A)
 
     @property
@@ -73,7 +73,7 @@ class _Function:
 
 
 def hwloc_xml(simulation: Simulation, host: str) -> bytes:
-    """The topology of a host as XML for `HWLOC_XMLFILE`."""
+    """The topology of a host as XML, for the environment variable `HWLOC_XMLFILE`."""
     functions = list(_functions(simulation, host))
     sockets = _sockets(simulation, host)
     places = _places(simulation)
@@ -119,13 +119,13 @@ def _functions(simulation: Simulation, host: str) -> Iterator[_Function]:
 
 
 def _sockets(simulation: Simulation, host: str) -> int:
-    """The number of sockets of a host, which is also the number of its packages."""
+    """The number of sockets of a host, which hwloc calls packages."""
     scenario = parsed(simulation.text, "<scenario>")
     return int(scenario.effective(f"{scenario.path_of_node(host)}.sockets")[0])
 
 
 def _places(simulation: Simulation) -> dict[str, int]:
-    """The socket to which each node belongs."""
+    """The socket of each node, by the name of the node."""
     nodes = {node.name: node for node in simulation.tree().nodes}
     places = {}
     for name, first in nodes.items():
@@ -144,7 +144,7 @@ def _add(
     cores: Sequence[int],
     nodes: Sequence[int],
 ) -> ET.Element:
-    """Adds an object with a type and a number, its cores and its memory."""
+    """Adds an object of hwloc with a type and a number, its cores and its memory nodes."""
     kind, index = named
     sets = {"cpuset": _bits(cores), "nodeset": _bits(nodes)}
     complete = {f"complete_{name}": bits for name, bits in sets.items()}
@@ -153,7 +153,7 @@ def _add(
 
 
 def _add_bridge(above: ET.Element, numbers: Iterator[int], functions: list[_Function]) -> None:
-    """Adds the host bridge of a package, with all functions below it."""
+    """Adds the host bridge of a socket, with all functions below it."""
     first, last = (edge(one.bus for one in functions) for edge in (min, max))
     buses = f"0000:[{first:02x}-{last:02x}]"
     attributes = {"type": "Bridge", "bridge_type": "0-1", "depth": "0", "bridge_pci": buses}
