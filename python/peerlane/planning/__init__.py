@@ -1,1 +1,1 @@
-"""Workloads for which a fabric can be planned."""
+"""Calculates which workloads a fabric can carry."""

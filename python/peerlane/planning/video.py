@@ -1,4 +1,4 @@
-"""Video formats: their bandwidth, as shares of measured rates."""
+"""Calculates the bandwidth of video formats, and their shares of measured rates."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Format(StrEnum):
 
 
 class Chroma(StrEnum):
-    """The sampling of colour: YCbCr with a quarter or half of the colour samples, or all."""
+    """The sampling of colour: YCbCr with a quarter, a half or all of the colour samples."""
 
     YUV_420 = "420"
     YUV_422 = "422"
@@ -40,7 +40,7 @@ class Chroma(StrEnum):
 
     @property
     def half_samples(self) -> int:
-        """The number of samples in two pixels."""
+        """The number of samples for two pixels: brightness and colour."""
         return _HALF_SAMPLES[self]
 
 
@@ -56,7 +56,7 @@ _HALF_SAMPLES = {Chroma.YUV_420: 3, Chroma.YUV_422: 4, Chroma.RGB_444: 6}
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """A stream of frames with their samples packed without gaps.
+    """A stream of frames, in which samples are packed without gaps.
 
     Args:
         format: The pixels of a frame.
@@ -72,14 +72,14 @@ class Video:
 
     @property
     def frame_bytes(self) -> int:
-        """The bytes of a frame, a whole number."""
+        """The size of a frame in whole bytes."""
         width, height = self.format.pixels
         bits = width * height * self.chroma.half_samples * self.depth
         return -(-bits // 16)
 
     @property
     def frame_mib(self) -> float:
-        """The size of a frame in units of 2^20 bytes, which the source calls MByte."""
+        """The size of a frame in units of 2^20 bytes, which the published source calls MByte."""
         return self.frame_bytes / MIB
 
     @property
@@ -95,7 +95,7 @@ class Video:
 
 @dataclass(frozen=True, slots=True)
 class Use(Document):
-    """A video, and the shares of measured rates that it needs, in percent by the name of the rate.
+    """A video, and the share that it needs of each measured rate: in percent, by the rate's name.
 
     A video `fits` if it needs no more than the slowest rate. `needed_times` is the number of
     measured fabrics that the video needs: 2 means two cards instead of one.
@@ -114,7 +114,7 @@ class Use(Document):
 
 @dataclass(frozen=True, slots=True)
 class Uses(Document):
-    """Video formats, and the rates that carry them."""
+    """Video formats, and the measured rates with which they are compared."""
 
     rates_bytes_per_second: dict[str, float]
     videos: tuple[Use, ...]
@@ -126,13 +126,13 @@ def videos(
     depths: Iterable[int],
     frame_rates: Iterable[float],
 ) -> Iterator[Video]:
-    """All combinations; the frame rate changes fastest."""
+    """Yields all combinations of the arguments; the frame rate changes fastest."""
     for form, chroma, depth, rate in product(formats, chromas, depths, frame_rates):
         yield Video(form, chroma, depth, rate)
 
 
 def use(video: Video, rates: Mapping[str, float]) -> Use:
-    """The shares that `video` needs of `rates`, which are in bytes per second, by name."""
+    """The share of each rate in `rates` (in bytes per second, by name) that `video` needs."""
     needed = video.bytes_per_second
     percent = {name: 100 * needed / rate for name, rate in rates.items()}
     most = max(percent.values())
