@@ -1,1 +1,1 @@
-"""Programs on simulated hosts: host threads, and the accesses and times that they wait for."""
+"""Runs programs on simulated hosts, which wait for accesses, times and events of devices."""

@@ -1,4 +1,4 @@
-"""Accesses that have begun, and whose results are available later."""
+"""Defines accesses in flight, whose results are available later."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Waitable(Protocol):
-    """An access or a time for which a program waits; it ends while simulated time passes."""
+    """What a program can await: an access or a time, which ends while simulated time passes."""
 
     @property
     def is_done(self) -> bool:
@@ -20,11 +20,11 @@ class Waitable(Protocol):
 
     @property
     def until_ns(self) -> float | None:
-        """The simulated time at which the wait ends, in nanoseconds, if it is known."""
+        """The simulated time at which the wait ends, in nanoseconds; `None` if it is not known."""
 
     @property
     def simulation(self) -> object | None:
-        """The simulation in which the wait ends, if there is one."""
+        """The simulation to which the access or time belongs, if there is one."""
 
 
 def refuse_foreign(waited: Waitable, simulation: object) -> None:
@@ -42,13 +42,13 @@ class Source(Protocol):
     """The simulation that provides the outcomes of accesses."""
 
     def collect(self) -> None:
-        """Sets the outcomes of accesses that have ended."""
+        """Stores the outcome of each access that has ended."""
 
 
 class Access(Generic[Result]):
     """A read, a write or an atomic operation in flight.
 
-    `SimulatedNode.begin_read` and similar methods begin it. Simulated time passes in
+    `SimulatedNode.begin_read` and similar methods begin an access. Simulated time passes in
     `Simulation.wait`, `run_until` and similar methods, or while a program awaits the access.
     `await` returns the value of `result`.
     """
@@ -64,7 +64,7 @@ class Access(Generic[Result]):
 
     @property
     def simulation(self) -> object | None:
-        """The simulation in which the access began; `None` for a device on a bench."""
+        """The simulation in which the access began; `None` if the device is on a test bench."""
         return self._source
 
     @property
@@ -76,15 +76,15 @@ class Access(Generic[Result]):
 
     @property
     def ended_ns(self) -> float | None:
-        """The simulated time of the last byte or the failure, in nanoseconds; `None` before."""
+        """The simulated time of the last byte or the failure, in nanoseconds; `None` in flight."""
         return self._ended_ns if self.is_done else None
 
     def has_outcome(self) -> bool:
-        """Whether the access has its outcome, without a look at the simulation as in `is_done`."""
+        """Whether the outcome is stored; unlike `is_done`, this does not read the simulation."""
         return self._ended_ns is not None
 
     def result(self) -> Result:
-        """The bytes of a read, no bytes for a write, the old value for an atomic operation.
+        """The result: bytes of a read, old value of an atomic operation, no bytes for a write.
 
         Raises:
             RequestError: The access has failed; the message has the reason.
@@ -111,15 +111,15 @@ class Access(Generic[Result]):
 
 
 class Clock(Protocol):
-    """The part of a simulation that has the time."""
+    """The part of a `Simulation` that a `Sleep` uses."""
 
     @property
     def now_ns(self) -> float:
-        """Simulated time, in nanoseconds."""
+        """The current simulated time, in nanoseconds."""
 
 
 class Sleep:
-    """A time for which a program waits: `Simulation.sleep` creates it."""
+    """A wait of a program for a time; `Simulation.sleep` creates it."""
 
     def __init__(self, clock: Clock, until_ns: float) -> None:
         self._clock = clock
@@ -127,7 +127,7 @@ class Sleep:
 
     @property
     def simulation(self) -> object:
-        """The simulation whose time counts."""
+        """The simulation in which the time passes."""
         return self._clock
 
     def __repr__(self) -> str:
@@ -135,7 +135,7 @@ class Sleep:
 
     @property
     def is_done(self) -> bool:
-        """Whether the time has come."""
+        """Whether the simulation has reached the time."""
         # Times are whole femtoseconds.
         return round(self._clock.now_ns * 1e6) >= round(self.until_ns * 1e6)
 

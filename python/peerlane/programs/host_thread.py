@@ -1,8 +1,8 @@
-"""Programs on simulated hosts, each with a thread of its own, such as drivers.
+"""Runs programs, such as drivers, on simulated hosts; each program has a thread of its own.
 
-A program is an `async` function of a `HostThread`. Simulated time passes only while the program
-awaits a call of its `HostThread`. Computing in the program takes no simulated time unless it calls
-`HostThread.work`.
+A program is an `async` function that uses a `HostThread`. Simulated time passes only while the
+program awaits a call of its `HostThread`. Calculations of the program take no simulated time unless
+the program calls `HostThread.work`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 PAGE = 4096
-"""Bytes of a page of the host."""
+"""The bytes of a page of memory of a host."""
 
 
 class Machine(Devices, Source, Protocol):
@@ -41,18 +41,18 @@ class Machine(Devices, Source, Protocol):
 
     @property
     def now_ns(self) -> float:
-        """Simulated time, in nanoseconds."""
+        """The current simulated time, in nanoseconds."""
 
     @property
     def core(self) -> _core.Simulation:
-        """The simulation in the core."""
+        """The simulation object of the compiled core."""
 
 
 class HostThread:
-    """A thread of a host; `SimulatedNode.thread` creates it.
+    """A thread of a simulated host; `SimulatedNode.thread` creates it.
 
     The thread occupies a core of the host while it loads, stores or works, and waits in a queue if
-    all cores are busy. At all other times, other threads can use the core.
+    all cores are busy. At all other times it occupies no core.
     """
 
     def __init__(self, simulation: Machine, host: str, core: _core.HostThread) -> None:
@@ -67,19 +67,19 @@ class HostThread:
 
     @property
     def now_ns(self) -> float:
-        """Simulated time, in nanoseconds."""
+        """The current simulated time, in nanoseconds."""
         return self._simulation.now_ns
 
     async def load(self, address: int, length: int = 8, *, strict: bool = False) -> int:
-        """Loads 1 to 64 bytes, little-endian, by one read request; returns all ones without data.
+        """Loads a little-endian number of 1 to 64 bytes by one read request; all ones if it fails.
 
         Args:
-            address: The first byte.
+            address: The address of the first byte.
             length: The number of bytes.
-            strict: Whether a load without data raises an error, instead of returning all ones.
+            strict: Whether a failed load raises an error instead of returning all ones.
 
         Raises:
-            RequestError: A strict load has no data, for example after the completion timeout.
+            RequestError: `strict` is set and the load failed, for example by a completion timeout.
             ValueError: A core cannot make this access.
         """
         loaded = await self._done(lambda: self._core.begin_load(address, length))
@@ -88,7 +88,7 @@ class HostThread:
         return int.from_bytes(loaded, "little")
 
     async def store(self, address: int, value: int, length: int = 8) -> None:
-        """Stores 1 to 64 bytes, little-endian, by one posted write, which can stall the core."""
+        """Stores a little-endian number of 1 to 64 bytes by one posted write, which may stall."""
         data = number_bytes(value, length)
         await self._done(lambda: self._core.begin_store(address, data))
 
@@ -98,25 +98,25 @@ class HostThread:
         await self._done(lambda: self._core.begin_work(ns))
 
     async def system_call(self) -> None:
-        """Occupies the core for the time of a system call: `system_call` of the host."""
+        """Occupies the core for the time of a system call, the key `system_call` of the host."""
         await self.work(self._costs["system_call"])
 
     async def put(self, address: int, data: bytes) -> None:
-        """Copies `data` to the host's own memory in whole pages, at its `buffer_write_rate`."""
+        """Copies `data` to the host's memory, in the time of whole pages at `buffer_write_rate`."""
         self.set(address, data)
         await self._charge(address, len(data), "write_page")
 
     async def take(self, address: int, length: int) -> bytes:
-        """Copies bytes from the host's own memory in whole pages, at its `buffer_read_rate`."""
+        """Copies bytes from the host's memory, in the time of whole pages at `buffer_read_rate`."""
         await self._charge(address, length, "read_page")
         return self.look(address, length)
 
     def look(self, address: int, length: int) -> bytes:
-        """The bytes of the host's own memory, without simulated time."""
+        """Returns bytes of the host's memory; takes no simulated time."""
         return self._simulation.core.memory(self._host, address, length)
 
     def set(self, address: int, data: bytes) -> None:
-        """Sets bytes of the host's own memory, without simulated time."""
+        """Sets bytes of the host's memory; takes no simulated time."""
         self._simulation.core.fill(self._host, address, data)
 
     async def _charge(self, address: int, length: int, cost: str) -> None:
@@ -124,13 +124,13 @@ class HostThread:
         await self.work(pages * self._costs[cost])
 
     async def written(self, address: int) -> None:
-        """Polls a byte until a device writes it; each write ends one call."""
+        """Polls a byte until a device writes it; one write ends one call of this method."""
         wait = Wait(self._host, self.now_ns, address=address)
         await self._done(lambda: self._core.begin_written(address), wait)
         await self.work(self._costs["poll"])
 
     async def interrupt(self, message: int) -> None:
-        """Sleeps in a system call until an interrupt with this message arrives."""
+        """Makes a system call that sleeps until an interrupt with this message arrives."""
         if not hasattr(message, "__index__"):
             right = "give a whole number, such as simulation.node(DEVICE).vector(NUMBER).message"
             raise TypeError(f"the message of an interrupt is {message!r}; {right}")
@@ -141,7 +141,7 @@ class HostThread:
 
     @asynccontextmanager
     async def pinned(self, size: int, alignment: int = PAGE) -> AsyncIterator[int]:
-        """Allocates and pins memory of the host for devices, in this context; yields its address.
+        """Allocates and pins memory of the host for devices in this context; returns its address.
 
         Raises:
             ValueError: The host has no `size` contiguous bytes left.
@@ -155,7 +155,7 @@ class HostThread:
             self._simulation.core.free(self._host, address, size)
 
     async def _done(self, begin: Callable[[], None], wait: Wait | None = None) -> bytes:
-        """Waits for the end of an operation; cancels it if the program is closed before."""
+        """Begins an operation and waits for its end; cancels it if the program is closed."""
         if self._is_awaited:
             right = "make a thread for each program: Simulation.node(HOST).thread()"
             raise RuntimeError(f"another program awaits this thread of {self._host}; {right}")
@@ -193,9 +193,9 @@ def number_bytes(value: int, length: int) -> bytes:
 
 
 class _Done:
-    """An awaitable that ends when the last request to a host thread is done.
+    """An object for `await`, which waits for the end of a host thread's current operation.
 
-    `wait` is the event that ends the request, if a device must cause the event.
+    `wait` describes the event that ends the operation, if a device must cause the event.
     """
 
     def __init__(self, core: _core.HostThread, wait: Wait | None) -> None:
@@ -224,7 +224,7 @@ def run_programs(
     *,
     watch: Coroutine[Any, Any, NoReturn] | None = None,
 ) -> list[_Result]:
-    """Runs programs side by side; returns their values.
+    """Runs programs at the same time; returns their values.
 
     A program awaits calls of its own `HostThread`, accesses in flight (`SimulatedNode.begin_read`
     and others), `Simulation.sleep` and `OutsideDevice.next_access`.
@@ -232,10 +232,12 @@ def run_programs(
     Args:
         simulation: The simulation of the hosts.
         programs: The programs.
-        watch: A program that is closed when the others have ended, or ends them by an exception.
+        watch: An additional program, which is closed when all `programs` have ended, and which can
+            end them by an exception.
 
     Raises:
-        RuntimeError: A program waits, and no event is left; or two programs use one thread at once.
+        RuntimeError: A program waits, and no event is left; or two programs use one thread at the
+            same time.
         TypeError: A program is not the call of an async function, or awaits something else.
         ValueError: A program is given twice, or awaits something of another simulation.
     """
@@ -244,7 +246,7 @@ def run_programs(
     running = _Running(simulation, started)
     try:
         for number in range(len(started)):
-            # The first step of a coroutine receives no value.
+            # A coroutine cannot receive a value before its first `await`.
             running.go_on(number, None)
         while len(running.results) < len(programs):
             if running.go_on_all():
@@ -260,7 +262,7 @@ def run_programs(
 
 
 class _Running(Generic[_Result]):
-    """Programs, and the object for which each of them waits."""
+    """The programs of `run_programs`, and the object for which each of them waits."""
 
     def __init__(
         self, simulation: Machine, programs: Sequence[Coroutine[Any, Any, _Result]]
@@ -301,7 +303,7 @@ class _Running(Generic[_Result]):
             raise TypeError(f"a program awaits {waited!r}; {right}")
 
     def go_on_all(self) -> bool:
-        """Resumes all programs whose wait has ended; returns false if there is none."""
+        """Resumes all programs whose wait has ended; returns false if there is no such program."""
         ready: dict[int, bytes | None] = {
             number: None for number, waited in self.others.items() if waited.is_done
         }

@@ -1,4 +1,4 @@
-"""Lines of the user's own code: where coroutines wait, and where exceptions were raised."""
+"""Finds lines of the user's code at which coroutines wait or exceptions were raised."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 
 
 _LIBRARY = f"{Path(os.__file__).parent}{os.sep}"
-"""The folder of the modules of Python itself."""
+"""The folder of Python's standard library."""
 
 
 def is_own(file: str) -> bool:
-    """Whether a file of code belongs to Peerlane, and not to its user."""
+    """Whether a file belongs to Peerlane, and not to the user."""
     return file.startswith(_PACKAGE)
 
 
 def _is_foreign(file: str) -> bool:
-    """Whether a file of code belongs to Python or to an installed package."""
+    """Whether a file belongs to Python or to an installed package."""
     return file.startswith((_LIBRARY, "<")) or "site-packages" in file
 
 
 def raised_at(traceback: TracebackType | None) -> str | None:
-    """The last line of the user in the traceback of an exception: its file, number and text.
+    """The last line of the user's code in the traceback of an exception: file, number and text.
 
     The line is from another package only if the traceback has no line in a file of the user.
     """
@@ -40,13 +40,13 @@ def raised_at(traceback: TracebackType | None) -> str | None:
 
 
 def name(coroutine: object) -> str:
-    """The name of the `async` function of a coroutine, without the functions around it."""
+    """The name of the `async` function of a coroutine, without the names of outer functions."""
     own = str(getattr(coroutine, "__qualname__", coroutine))
     return own.rpartition("<locals>.")[2]
 
 
 def place(coroutine: object) -> str | None:
-    """The last line of the user at which a coroutine waits: its file, number and text.
+    """The innermost line of the user's code at which a coroutine waits: file, number and text.
 
     The result is `None` if no function of the user waits, as in
     `thread.run(thread.interrupt(message))`.

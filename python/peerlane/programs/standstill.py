@@ -1,4 +1,4 @@
-"""The message about programs that wait for ever: place, event and time of the wait, and causes."""
+"""Makes the error message about programs that wait for ever: where, for what, and why."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Devices(Protocol):
-    """The part of `peerlane.Simulation` that describes its devices."""
+    """The part of `peerlane.Simulation` that the message needs."""
 
     def silence(self, host: str, message: int | None) -> Iterator[str]:
         """Lines about the devices that do not send an interrupt, or do not write to memory."""
@@ -36,7 +36,7 @@ class Wait:
 
 
 def standstill(devices: Devices, waiting: Iterable[tuple[object, object]]) -> str:
-    """The message, with lines for each program and for each device that may be the cause.
+    """The message, with lines for each program and each device that may be the cause.
 
     Args:
         devices: The simulation with the devices, in which no event is left.
