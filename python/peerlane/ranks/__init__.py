@@ -1,1 +1,1 @@
-"""Parallel programs: the calls of a rank, and the run of all ranks."""
+"""Runs parallel programs on simulated hosts, and provides the calls of their ranks."""

@@ -1,4 +1,4 @@
-"""Checks of the arguments that a program gives to the calls of its rank."""
+"""Checks the arguments of the calls of a rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def as_bytes(data: Buffer) -> bytes:
 
 
 def as_numbers(view: memoryview[Any]) -> tuple[str, str]:
-    """The code in `array` for the numbers of `view`, and the name of their type."""
+    """The type code of `array.array` for the numbers of `view`, and the name of the type."""
     code = view.format.removeprefix("<")
     for kind, codes in (("u", _UNSIGNED), ("i", _SIGNED), ("f", _REAL)):
         if code in {*codes} and view.itemsize in {4, 8}:
@@ -30,7 +30,7 @@ def as_numbers(view: memoryview[Any]) -> tuple[str, str]:
 
 
 def as_any_tag(tag: SupportsIndex | None) -> int | None:
-    """The tag of the wanted message; `None` for any tag."""
+    """Checks the tag of a message to receive; `None` means any tag."""
     return None if tag is None else as_tag(tag)
 
 

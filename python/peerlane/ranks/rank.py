@@ -1,4 +1,4 @@
-"""A rank: the calls by which a parallel program sends, receives and computes in time."""
+"""Defines a rank, by whose calls a parallel program sends, receives and computes."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Ended = tuple[int, int, int, int, bytes]
-"""A rank whose call has ended, with source, tag, length and bytes of the message that it
-received."""
+"""The number of a rank whose call has ended, and the source, tag, length and bytes of the message
+that it received."""
 
 Mail = Counter[tuple[int, int, int]]
-"""The number of messages that were sent and not yet received, by source, target and tag."""
+"""The number of messages that were sent and not received, by source, target and tag."""
 
 ROOM = 1 << 20
-"""The longest message in bytes that a receive accepts if no size is given."""
+"""The longest message, in bytes, that a receive accepts by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Window:
 
 
 class Operation(Generic[T]):
-    """A call of a rank that has not begun; a program must `await` it at once."""
+    """A call of a rank that has not begun; a program must `await` it before its next call."""
 
     __slots__ = ("_begin", "_end", "rank", "text")
 
@@ -75,7 +75,7 @@ class Operation(Generic[T]):
 
 
 class Handle(Generic[T]):
-    """A call of a rank that has begun; a program must `await` it once, for its end."""
+    """A call of a rank that has begun; a program must `await` it once, to wait for its end."""
 
     __slots__ = ("_end", "_number", "_rank", "text")
 
@@ -88,18 +88,18 @@ class Handle(Generic[T]):
 
 
 class Rank:
-    """A rank of a job, for its program. `number` counts from 0 to `size` - 1.
+    """A rank of a parallel program; `number` is its number, from 0 to `size` - 1.
 
-    Every call is awaited, and takes as long as the software, the controllers and the links of the
-    simulated hosts take. Between two calls no simulated time passes: computing in the program takes
-    no time unless it calls `compute`. A program sends any object with a buffer (bytes,
-    `array.array`, numpy arrays) and receives bytes. Moving them into and out of the host's memory
-    takes no time, except for the copies of the message layer (`copy_rate`).
+    A program must await every call, which takes the time that the software, the controllers and the
+    links of the simulated hosts need. Between two calls no simulated time passes: calculations of
+    the program take no time unless it calls `compute`. A program sends any object with a buffer
+    (bytes, `array.array`, numpy arrays) and receives bytes. No time passes for moving these bytes
+    into and out of the host's memory, except for the copies of the message layer (`copy_rate`).
 
-    A rank has one thread: while its program computes, or after its end, the rank receives nothing.
-    Messages up to `eager_limit` are sent at once, as far as `share` allows; longer messages begin
-    to move when both sides are in a call. Wrong ranks or ranges of memory raise `ValueError` in the
-    program before anything is sent.
+    A rank has one thread: while its program computes, or after the end of the program, the rank
+    receives nothing. Messages up to `eager_limit` are sent at once, as far as `share` allows; the
+    transfer of a longer message begins when both ranks are in a call. Wrong ranks or ranges of
+    memory raise `ValueError` in the program before anything is sent.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Rank:
 
     @property
     def now_ns(self) -> float:
-        """Simulated time, in nanoseconds."""
+        """The current simulated time, in nanoseconds."""
         return self._simulation.now_ns
 
     def compute(self, span: float | str) -> Operation[None]:
@@ -130,8 +130,8 @@ class Rank:
     def send(self, to: SupportsIndex, data: Buffer, tag: SupportsIndex = 0) -> Operation[None]:
         """Sends `data` to the rank `to`.
 
-        The call ends when `data` may change. The rank `to` need not have received a short message
-        then; a longer message has been requested by this rank.
+        The call ends when `data` may change. At this time, the rank `to` may not have received a
+        short message (up to `eager_limit`), but it has requested a longer message.
         """
         whom, kind, raw = self._rank(to), as_tag(tag), as_bytes(data)
         text = f"send({whom}, {len(raw)} bytes, tag={kind})"
@@ -148,12 +148,12 @@ class Rank:
         *,
         size: SupportsIndex = ROOM,
     ) -> Operation[Message]:
-        """Waits for the next message from `source` with `tag`; without them, for any message.
+        """Waits for the next message from `source` with `tag`; by default for any message.
 
         Messages from one rank arrive in the order in which they were sent.
 
         Raises:
-            ValueError: The message is longer than `size` bytes, and is lost.
+            ValueError: The message is longer than `size` bytes; it is lost.
         """
         whom, kind, room = self._anybody(source), as_any_tag(tag), as_size(size)
         return self._operation(
@@ -202,7 +202,7 @@ class Rank:
         *,
         size: SupportsIndex = ROOM,
     ) -> Operation[Handle[Message]]:
-        """Begins to wait for a message, as in `receive`; `await` the handle for the message."""
+        """Begins to receive a message, as in `receive`; `await` the handle to get the message."""
         whom, kind, room = self._anybody(source), as_any_tag(tag), as_size(size)
         text = f"begin_receive(source={whom}, tag={kind})"
         return self._operation(
@@ -212,14 +212,15 @@ class Rank:
         )
 
     def barrier(self) -> Operation[None]:
-        """Waits until all ranks have called it. All ranks must call all collectives in one order.
+        """Waits until all ranks have called `barrier`.
 
-        Data that other ranks have `put` need not have arrived at this time.
+        All ranks must make their collective calls in the same order. Data of calls of `put` by
+        other ranks may arrive later.
         """
         return self._operation("barrier()", lambda: self._job.barrier(self.number), _nothing)
 
     def broadcast(self, data: Buffer | int, root: SupportsIndex = 0) -> Operation[bytes]:
-        """Sends the bytes of `root` to all ranks; the others give the number of bytes as `data`."""
+        """Sends the bytes of `root` to all ranks; all others pass the number of bytes as `data`."""
         whom = self._rank(root)
         if isinstance(data, int):
             if whom == self.number:
@@ -237,12 +238,13 @@ class Rank:
     def all_reduce(self, numbers: Buffer, operator: str = "sum") -> Operation[array[Any]]:
         """Combines the numbers of all ranks, element by element, by "sum", "min" or "max".
 
-        `numbers` is an array of whole or floating-point numbers of 32 or 64 bits, of the same
-        type and length in all ranks; whole numbers are added modulo their size. All ranks get the
-        same bits, whatever the rounding.
+        `numbers` is an array of whole or floating-point numbers of 32 or 64 bits, of the same type
+        and length in all ranks. Sums of whole numbers wrap around. All ranks get exactly the same
+        bits, also of rounded results.
 
         Raises:
-            ValueError: The array has another type of numbers, or differs from that of other ranks.
+            ValueError: The array has another type of numbers, or another type or length than the
+                array of another rank.
         """
         view = memoryview(numbers)
         code, number = as_numbers(view)
@@ -254,10 +256,10 @@ class Rank:
         )
 
     def allocate(self, size: SupportsIndex) -> Operation[tuple[Window, ...]]:
-        """Allocates `size` bytes of zeros that all may write and read; returns all ranks' windows.
+        """Allocates `size` zero bytes that all ranks may access; returns the windows of all ranks.
 
-        All ranks must call it, each with a size of its own. It takes the time of a barrier; the
-        exchange of addresses takes no additional time.
+        All ranks must call this method; their sizes may differ. The call takes the time of a
+        barrier; the exchange of addresses takes no additional time.
         """
         length = as_size(size)
 
@@ -271,10 +273,10 @@ class Rank:
         )
 
     def put(self, window: Window, data: Buffer, offset: SupportsIndex = 0) -> Operation[None]:
-        """Writes `data` to the window of a rank, whose program need not do anything.
+        """Writes `data` to the window of a rank, whose program makes no call for this.
 
-        The call ends when `data` may change. The data arrives before any later message to this
-        rank.
+        The call ends when `data` may change. The data arrives before any later message to the rank
+        of the window.
         """
         number, raw, begin = self._window(window), as_bytes(data), as_size(offset)
         return self._operation(
@@ -286,7 +288,7 @@ class Rank:
     def get(
         self, window: Window, size: SupportsIndex | None = None, offset: SupportsIndex = 0
     ) -> Operation[bytes]:
-        """Reads `size` bytes of the window of a rank; without `size`, all bytes up to its end."""
+        """Reads `size` bytes of the window of a rank; by default all up to the window's end."""
         number, begin, length = self._range(window, size, offset)
         return self._operation(
             f"get({length} bytes of rank {window.rank})",
@@ -301,12 +303,12 @@ class Rank:
     def load(
         self, window: Window, size: SupportsIndex | None = None, offset: SupportsIndex = 0
     ) -> bytes:
-        """The bytes of a window of this rank; takes no time and is not awaited."""
+        """Returns bytes of a window of this rank; takes no time and is not awaited."""
         self._own(window)
         return self._job.load(*self._range(window, size, offset))
 
     def take(self, operation: Operation[Any]) -> None:
-        """Notes that the program awaits `operation`, which must not have been awaited before."""
+        """Records that the program awaits `operation`, which must not have been awaited before."""
         if not self.is_running:
             raise RuntimeError(f"{operation.text}: only the program of {self} can await this")
         if operation is not self._fresh:
@@ -314,7 +316,7 @@ class Rank:
         self._fresh = None
 
     def end(self, handle: Handle[T], number: int, end: Callable[[Ended], T]) -> Operation[T]:
-        """The operation that waits for the end of a begun call."""
+        """The operation that waits for the end of a call that has begun."""
         if self._begun.pop(number, None) is None:
             raise RuntimeError(f"{handle.text} has been awaited before")
         return self._operation(
@@ -324,7 +326,7 @@ class Rank:
         )
 
     def leave(self) -> None:
-        """Notes that the program has ended, and checks that it has awaited all its calls."""
+        """Records that the program has ended, and checks that it has awaited all its calls."""
         self._check_awaited()
         for text in self._begun.values():
             raise RuntimeError(f"{text} was begun and never ended; await its handle")

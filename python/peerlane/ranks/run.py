@@ -1,4 +1,4 @@
-"""Parallel programs on the hosts of a fabric: a coroutine for each rank, in simulated time."""
+"""Runs a parallel program on the hosts of a fabric: a coroutine for each rank."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ _OWN_WAITS = (
     "a rank program may await only calls of its rank; to let time pass, use rank.compute(...)"
 )
 _NO_LOOP = "no running event loop"
-"""The message of asyncio if one of its functions is awaited outside of its loop."""
+"""The message of asyncio if one of its functions is awaited outside of an event loop."""
 _SHOWN = 16
-"""The most ranks, or places in programs, that one message names."""
+"""The most ranks, or lines of programs, that one message names."""
 
 
 class Deadlock(PeerlaneError, RuntimeError):  # noqa: N818 - what it is called
@@ -47,10 +47,10 @@ class RankRun(Brief, Generic[T]):
 
     Attributes:
         values: The value that the program of each rank returned.
-        nics: The `nic` device of each rank.
+        nics: The name of the `nic` device of each rank.
         began_ns: The time at which all ranks began, in nanoseconds of simulated time.
         ended_ns: The time at which each rank returned.
-        result: The measurements of the fabric: links, errors, workloads of its own.
+        result: The measurements of the fabric: links, errors, and the workloads of its scenario.
         unreceived: The number of messages that were sent and never received, by source, target
             and tag.
     """
@@ -64,7 +64,7 @@ class RankRun(Brief, Generic[T]):
 
     @property
     def elapsed_ns(self) -> float:
-        """The time from the beginning of all ranks to the return of the last one."""
+        """The time from the beginning of the ranks to the return of the last rank."""
         return max(self.ended_ns) - self.began_ns
 
 
@@ -93,19 +93,20 @@ def run_ranks(
         (b'PING', None)
 
     Args:
-        fabric: A fabric with `nic` devices, or its scenario file. Workloads of the fabric run
-            beside the program, on functions of the nics that ranks do not use.
-        program: An `async` function of a `Rank`, or a function for each rank.
+        fabric: A fabric with `nic` devices, or its scenario file. Workloads of the fabric run at
+            the same time as the program, on functions of the nics that ranks do not use.
+        program: An `async` function, whose argument is a `Rank`, or a list with a function for each
+            rank.
         nics: The nic of each rank, in order; by default each nic has one rank. A nic that is named
             several times has several ranks, each with a function of its own (`virtual_functions`).
-        seed: The seed, which replaces the scenario's own.
+        seed: The seed of the run, instead of the scenario's seed.
         parameters: Parameters of the message layer, such as `eager_limit="1 KiB"`,
             `rendezvous="get"`; `peerlane list parameters` has all of them.
 
     Raises:
         ScenarioError: The fabric cannot be built, or a parameter does not exist.
-        ValueError: A nic does not exist, or has too few functions for its ranks.
-        Deadlock: Ranks wait for ever; the message has the calls.
+        ValueError: A nic does not exist, or has fewer functions than ranks.
+        Deadlock: Ranks wait for ever; the message names the calls in which they wait.
         RuntimeError: A program awaits a wrong object, or does not await a call.
 
     Exceptions of programs are raised unchanged, with a note that names the rank. After an
