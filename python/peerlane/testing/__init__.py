@@ -1,4 +1,4 @@
-"""A bench for tests of device models, without a fabric."""
+"""A test bench for device models, without a fabric."""
 
 from peerlane.testing.bench import Asked, Bench
 

@@ -1,4 +1,4 @@
-"""A bench for one device: the test acts as the software and as the memory of the host."""
+"""A test bench for one device: the test acts as the software and as the memory of the host."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request that a device made.
+    """A request that the device on the bench has made.
 
     `kind` is "read", "write", "atomic", "interrupt" or "message"; `what` is the operation of an
-    atomic request or the severity of a message, and `vector` the number of an interrupt.
+    atomic request, or the severity of a message. `vector` is the vector of an interrupt.
     """
 
     kind: Literal["read", "write", "atomic", "interrupt", "message"]
@@ -37,23 +37,23 @@ class Asked:
 
 
 class Bench:
-    """One device, without a fabric.
+    """A test bench with one device, without a fabric.
 
-    A test accesses registers with `read` and `write`, and handles the requests of the device one by
-    one: `take`, then `complete` or `fail`. With `memory` the bench itself answers reads, writes and
-    atomic operations in this memory in `run`.
+    A test accesses registers with `read` and `write`. It gets each request of the device by `take`,
+    and ends it by `complete` or `fail`. If `memory` is given, `run` performs the reads, writes and
+    atomic operations of the device in this memory.
 
     Time passes only while the bench waits for the device, from timer to timer.
 
     Args:
-        model: A class derived from `peerlane.Device`, an object of it, a `peerlane.Library` or a
-            file.
-        memory: The memory of the host, from address 0 on.
-        values: The values of parameters.
+        model: A class derived from `peerlane.Device`, an object of such a class, a
+            `peerlane.Library` or a file.
+        memory: The memory of the host, which begins at address 0.
+        values: The values of the model's parameters, by name.
 
     Raises:
-        ModelError: The device has failed; an exception of a model in Python is the cause. All calls
-            of the bench can raise this error.
+        ModelError: The device has failed. All methods of the bench can raise this error; if a model
+            in Python raised an exception, the exception is its cause.
         TypeError: `model` is no class, object, library or file.
         ValueError: `model` is not a model, or does not have the parameters.
     """
@@ -75,7 +75,7 @@ class Bench:
 
     @property
     def now_ns(self) -> float:
-        """Simulated time, in nanoseconds."""
+        """The current simulated time, in nanoseconds."""
         return self._core.now_ns
 
     def reset(self) -> None:
@@ -83,12 +83,12 @@ class Bench:
         self._core.reset()
 
     def write(self, bar: int, offset: int, value: int | bytes | bytearray, length: int = 4) -> None:
-        """Writes registers: bytes, or a little-endian number of `length` bytes.
+        """Writes registers: `value` is bytes, or an integer for `length` little-endian bytes.
 
         Raises:
-            RuntimeError: No BAR of the device has these bytes.
-            TypeError: The value is neither bytes nor a number.
-            ValueError: There are no bytes, or the number does not have `length` bytes.
+            RuntimeError: No BAR of the device has these registers.
+            TypeError: The value is neither bytes nor an integer.
+            ValueError: The value has no bytes, or an integer does not fit into `length` bytes.
         """
         data = number_bytes(value, length) if isinstance(value, int) else data_bytes(value)
         _refuse_nothing("write", len(data))
@@ -96,7 +96,7 @@ class Bench:
             self._core.write(bar, offset, data)
 
     def read(self, bar: int, offset: int, length: int = 4) -> int:
-        """Reads registers as a little-endian number, and waits until the device answers.
+        """Reads registers and waits for the answer, which is returned as a little-endian integer.
 
         Raises:
             RuntimeError: The device refuses the read, does not have the register, or does not
@@ -106,16 +106,16 @@ class Bench:
         return int.from_bytes(self.read_bytes(bar, offset, length), "little")
 
     def read_bytes(self, bar: int, offset: int, length: int) -> bytes:
-        """Reads registers in the same way as `read`, and returns bytes."""
+        """Reads registers in the same way as `read`, but returns bytes."""
         _refuse_nothing("read", length)
         with _naming(f"read of {length} bytes at {offset:#x} of BAR {bar}"):
             return self._core.read(bar, offset, length)
 
     def take(self) -> Asked | None:
-        """The next request of the device; `None` if it makes none and has no timer left.
+        """Returns the next request of the device; `None` if it makes none and has no timer left.
 
-        A write counts as sent when it is taken. A read or an atomic operation waits for `complete`
-        or `fail`.
+        A write counts as sent when this method returns it. A read or an atomic operation waits for
+        `complete` or `fail`.
         """
         found = self._core.take()
         if found is None:
@@ -131,7 +131,7 @@ class Bench:
         completed.
 
         Raises:
-            ValueError: The request does not wait for data, or needs another number of bytes.
+            ValueError: The request is not waiting for data, or needs another number of bytes.
         """
         if len(data) != asked.length:
             right = f"complete it with as many bytes as it requests, {asked.length}"
@@ -139,7 +139,7 @@ class Bench:
         self._core.complete(asked.tag, bytes(data))
 
     def fail(self, asked: Asked, why: str = "unsupported request") -> None:
-        """Ends a read or an atomic operation with a failure.
+        """Ends a read or an atomic operation as failed.
 
         Args:
             asked: The request.
@@ -147,19 +147,19 @@ class Bench:
                 "atomic operations not enabled".
 
         Raises:
-            ValueError: The request does not wait for data, or `why` is not a known reason.
+            ValueError: The request is not waiting for data, or `why` is not one of these reasons.
         """
         self._core.fail(asked.tag, why)
 
     def pass_time(self) -> bool:
-        """Lets time pass to the next timer of the device; returns false if there is no timer."""
+        """Lets time pass until the next timer of the device; returns false if there is no timer."""
         return self._core.pass_time()
 
     def run(self) -> list[Asked]:
-        """Serves requests from `memory` until the device makes none; returns all requests.
+        """Performs all requests of the device in `memory`, until it makes no more; returns them.
 
-        A read or an atomic operation beyond the memory is an unsupported request, and a write there
-        is lost, as in a fabric.
+        A read or an atomic operation outside the memory fails as an unsupported request, and a
+        write outside the memory is lost, as in a fabric.
         """
         return list(self._served())
 
@@ -181,13 +181,13 @@ class Bench:
 
 @contextmanager
 def _naming(access: str) -> Iterator[None]:
-    """Adds the access to the error message if the device refuses an access."""
+    """Raises an error that names the access if the device refuses an access in this context."""
     try:
         yield
     except ModelError:
         raise
     except OverflowError:
-        # No BAR has this number, or the BAR does not have this offset.
+        # The error means that no BAR has this number, or that the BAR does not have this offset.
         raise RuntimeError(f"unsupported request: {access}") from None
     except RuntimeError as error:
         raise RuntimeError(f"{error}: {access}") from None
@@ -199,7 +199,7 @@ def _refuse_nothing(what: str, length: int) -> None:
 
 
 def _changed(asked: Asked, old: bytes) -> bytes:
-    """The value in memory after an atomic operation."""
+    """The value in memory after an atomic operation, from the old value."""
     first, second = asked.data[: asked.length], asked.data[asked.length :]
     if asked.what == "swap":
         return first
