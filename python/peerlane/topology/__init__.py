@@ -1,4 +1,4 @@
-"""The topology of a fabric as a drawing: an SVG element for a page, a notebook or a paper."""
+"""Draws the topology of a fabric as an SVG element, for a page, a notebook or a paper."""
 
 from peerlane.topology.draw import draw
 

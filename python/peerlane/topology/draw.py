@@ -1,4 +1,4 @@
-"""The drawing of a fabric."""
+"""Draws a fabric as SVG."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from peerlane.topology.palette import Theme
 
 BETWEEN = 34.0
-"""The space between parts of the fabric that are not connected."""
+"""The vertical space between parts of the fabric that are not connected."""
 HEAD = 28.0
 """The height of the line with the fabric's name."""
 
 
 @runtime_checkable
 class Enumerated(Protocol):
-    """A fabric after enumeration: a `Simulation`."""
+    """The part of a `Simulation` that is drawn: a fabric after enumeration."""
 
     def tree(self) -> Tree:
         """The nodes and links of the fabric."""
@@ -42,7 +42,7 @@ class Enumerated(Protocol):
 
 
 class Buildable(Protocol):
-    """A fabric that can be simulated: a `Fabric`."""
+    """The part of a `Fabric` that is needed to draw it."""
 
     def simulation(self) -> Enumerated:
         """The simulation of the fabric, after enumeration."""
@@ -65,16 +65,17 @@ def draw(
 ) -> Drawing:
     """The topology of a fabric as one `<svg>` element.
 
-    Links are labelled with their negotiated width and generation, and links with more lanes are
-    wider. With a result, each direction has the colour of its use, and stalls for credit are
-    marked. If there are many siblings that are alike, they are drawn as one box.
+    Links are labelled with their negotiated width and generation; lines of links with more lanes
+    are wider. If a result is given, the colour of each direction shows the share of time in which
+    it was in use, and stalls for credit are marked. Many siblings that are alike are drawn as one
+    box.
 
     Args:
         fabric: A `Fabric` or a `Simulation`.
         result: The result of a run of this fabric.
         theme: The source of the colours. "page" uses the custom properties `--ink`, `--paper`,
-            `--muted`, `--line` and `--accent` of the page; without them, the drawing is light or
-            dark, as the reader prefers. "light" and "dark" have fixed colours.
+            `--muted`, `--line` and `--accent` of the page; if the page does not define them, the
+            drawing is light or dark, as the reader prefers. "light" and "dark" have fixed colours.
 
     Raises:
         ScenarioError: The fabric cannot be built.
@@ -105,14 +106,14 @@ def _scene(tree: Tree, usage: Usage, sockets: dict[str, Sockets]) -> Scene:
 
 
 def _joint(joins: Joins, node: Node) -> str | None:
-    """The connection of a node to other trees: its controller, or `None` for nodes with fibres."""
+    """The controller of a node, or an empty text; `None` for a node with fibres, never grouped."""
     if node.name in joins.network:
         return None
     return joins.controller.get(node.name, "")
 
 
 def _sockets(tree: Tree, wires: Wires) -> dict[str, Sockets]:
-    """The sockets of each host that has several, by the name of the host."""
+    """The sockets of hosts with several sockets, by the name of the host."""
     found: dict[str, list[tuple[int, int, str]]] = {}
     hosts = {node.name for node in tree.nodes if node.kind == "host"}
     for wire in wires.links:

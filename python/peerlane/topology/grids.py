@@ -1,7 +1,8 @@
-"""The layout of networks of routers by their shape: rings, meshes and tori with wrap-around links.
+"""Places the routers of networks by their shape: rings, meshes and tori with wrap-around links.
 
-If there is space, each place has a box for the host and a box for the router below it. In larger
-networks, and in networks of three dimensions, a mark stands for both.
+In small networks of one or two dimensions, each place of the grid has a box for the host and a box
+for the router below it. In larger networks, and in networks of three dimensions, each place has a
+mark (a circle) for both.
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
     from peerlane.topology.use import Uses
 
 MOST_CELLS = 36
-"""In networks with more routers, each place has a mark instead of boxes."""
+"""In networks with more routers than this, each place has a mark instead of boxes."""
 MOST_WIRES = 600
-"""In networks with more fibres, all fibres that are alike are one wire."""
+"""In networks with more fibres than this, all fibres that are alike are drawn as one wire."""
 
 MOST_NUMBERS = 16
-"""On longer sides, only every fourth coordinate is written."""
+"""On sides with more places than this, only every fourth coordinate is written."""
 
 CAPTION = 44.0
 """The height of the lines that describe a network."""
@@ -53,25 +54,25 @@ BESIDE = 62.0
 """The horizontal space between two places, and the vertical space."""
 BELOW = 36.0
 SIZES = ((64, 15.0), (256, 11.0))
-"""The size of marks, for networks of up to a number of routers."""
+"""The size of marks in networks of up to 64 and of up to 256 routers."""
 SMALLEST = 9.0
 DEEP = (2.3, -1.7)
-"""The offset from a place to the next along the third dimension, in sizes of marks."""
+"""The offset from a place to the next place along the third dimension, in sizes of marks."""
 
 
 class GridLayout(Layout):
-    """Places networks in which each router has its own tree."""
+    """Places networks in which each router is in a tree of its own."""
 
     @cached_property
     def _members(self) -> dict[str, list[Node]]:
-        """The nodes of the tree of each root."""
+        """The nodes of each tree, by the name of its root."""
         members: dict[str, list[Node]] = defaultdict(list)
         for node in self._joins.tree.nodes:
             members[self._joins.root[node.name]].append(node)
         return members
 
     def place(self, network: Network) -> Scene | None:
-        """The drawing of the network; `None` if it should be drawn as trees with fibres below."""
+        """The drawing of the network; `None` if it must be drawn as trees with fibres below."""
         fibres = self._joins.fibres[network.name]
         grid = grid_of(network, fibres)
         few = len(network.routers) <= MOST_CELLS
@@ -109,12 +110,13 @@ class GridLayout(Layout):
     # Networks with boxes for hosts and routers
 
     def _cells(self, network: Network, grid: Grid) -> Scene:
-        """The drawing with a host and the router below it at each place."""
+        """The drawing with boxes for a host and the router below it at each place."""
         scene = Scene()
         trees = {router: self._trees.place(self._above(router)) for router in network.routers}
         wide = max(tree.width for tree in trees.values())
         high = max(tree.height for tree in trees.values())
-        # Fibres leave from the left fifth of a router, and the link to its host from the rest.
+        # Fibres in a column are drawn in the left fifth of a router's width, and the link to its
+        # host in the remaining width.
         own = max(widest(network.routers) + 2 * PADDING, (wide / 2 + 2 * PADDING) / (1 - COLUMN))
         pitch = max(own, own * COLUMN + PADDING + wide) + BESIDE, high + LINK + ROUTER + BELOW
         routers: dict[str, Box] = {}
@@ -142,7 +144,7 @@ class GridLayout(Layout):
         return _without(item, router)
 
     def _link(self, scene: Scene, node: Node, box: Box) -> None:
-        """Draws the link from the node above a router, straight down."""
+        """Draws the link between a router and the node above it as a vertical line."""
         link = node.upstream
         if link is None:
             return
@@ -214,7 +216,7 @@ class GridLayout(Layout):
         )
 
     def _told(self, network: Network, marks: Mapping[str, Box]) -> dict[str, Box]:
-        """The marks, with notes on the traffic into fibres, which are not drawn one by one."""
+        """The marks, with the use of each fibre in their tooltips; fibres are drawn in groups."""
         notes = {router: [mark.note] for router, mark in marks.items()}
         for fibre in self._joins.fibres[network.name]:
             if uses := self._usage.fibres.get(fibre.id):
@@ -261,7 +263,7 @@ class GridLayout(Layout):
 def _merged(
     network: Network, wires: Iterable[tuple[Fibre, tuple[Point, ...], Uses | None]]
 ) -> list[Wire]:
-    """A wire for all fibres whose use is in the same steps of the scale."""
+    """A wire for all fibres with the same colours, and whose state (cut or not) is the same."""
     alike: dict[object, list[tuple[Fibre, tuple[Point, ...], Uses | None]]] = defaultdict(list)
     for fibre, line, uses in wires:
         steps = uses and (uses[0].step, uses[1].step)
@@ -313,7 +315,7 @@ def _number(scene: Scene, network: Network, grid: Grid, marks: Mapping[str, Box]
 
 
 def _every(side: int) -> int:
-    """The distance between two coordinates that are written at a side."""
+    """The step between the coordinates that are written at a side: 1, or 4 on a long side."""
     return 1 if side <= MOST_NUMBERS else 4
 
 

@@ -1,4 +1,4 @@
-"""Items of drawings: single nodes, or, in large fabrics, groups of siblings that are alike."""
+"""Finds the boxes of a drawing: single nodes, or groups of siblings that are alike."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from peerlane.topology.use import Usage, Uses
 
 MOST_COLUMNS = 14
-"""If trees are wider, siblings are drawn in groups."""
+"""If trees have more boxes side by side than this, siblings that are alike are drawn as groups."""
 LEAST = 3
-"""The least number of nodes in a group."""
+"""The least number of siblings that are drawn as a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """Nodes that are drawn as one box, the items below them, and the use of the link above.
+    """Nodes that are drawn as one box, the items below them, and the use of the links above them.
 
     The nodes are alike, and so are all nodes below them and their links.
     """
@@ -57,9 +57,10 @@ class Grouping:
 
     Args:
         tree: The fabric.
-        usage: The use of links; links whose use is in different steps of the scale are not alike.
-        alone: A function for a property that distinguishes nodes, such as the controller; nodes for
-            which it returns `None`, and the nodes above them, are never grouped.
+        usage: The use of the links. Nodes whose links have different colours are not alike.
+        alone: A function that returns a property in which nodes must agree to be alike, such as the
+            controller. A node for which it returns `None` is never grouped, and the nodes above it
+            are not, either.
     """
 
     def __init__(self, tree: Tree, usage: Usage, alone: Callable[[Node], Hashable | None]) -> None:
@@ -74,11 +75,11 @@ class Grouping:
             for name, nodes in below.items()
         }
         self._signatures: dict[str, Hashable] = {}
-        for node in reversed(tree.nodes):  # each after those below it
+        for node in reversed(tree.nodes):  # lower nodes first
             self._signatures[node.name] = self._signature(node)
 
     def items(self, roots: Sequence[Node]) -> tuple[Item, ...]:
-        """The trees of some roots, in groups if there are too many nodes to draw each."""
+        """The items of some trees; nodes are grouped if there are too many to draw each."""
         single = tuple(self._item((root,), grouped=False) for root in roots)
         if sum(item.columns for item in single) <= MOST_COLUMNS:
             return single

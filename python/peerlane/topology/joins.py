@@ -1,4 +1,4 @@
-"""The connections between trees: fibres, controllers and cables."""
+"""Finds the connections between trees: fibres, controllers and cables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Joined:
-    """Trees that are drawn together, by their roots, with their controllers and networks."""
+    """The roots of trees that are drawn together, and the controllers and networks between them."""
 
     roots: list[Node] = field(default_factory=list)
     controllers: list[Controller] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Joins:
             self.fibres[self.network[fibre.source]].append(fibre)
 
     def parts(self) -> list[Joined]:
-        """The groups of connected trees; trees without connections are the first group, if any."""
+        """The groups of connected trees; if there are trees without connections, they are first."""
         leaders = _Leaders()
         for controller in self.tree.controllers:
             ports = (*controller.ports, *(port.name for port in controller.io_ports))
@@ -76,7 +76,7 @@ class Joins:
 
 
 class _Leaders:
-    """Sets of names that can be merged; one name of each set, its leader, identifies the set."""
+    """Disjoint sets of names that can be merged; one name, the leader, identifies a set."""
 
     def __init__(self) -> None:
         self._above: dict[str, str] = {}
@@ -101,5 +101,5 @@ class _Leaders:
 
 
 def _key(controller: Controller) -> str:
-    """The name of a controller in sets; its prefix is needed because nodes can have the name."""
+    """The name of a controller in the sets; it has a prefix, because a node can have the name."""
     return f"controller {controller.name}"

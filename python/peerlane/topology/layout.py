@@ -1,4 +1,4 @@
-"""The base class of all layouts."""
+"""Defines the base class of all layouts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 class Layout:
-    """Places parts of a fabric.
+    """Places the parts of a fabric in a drawing.
 
     Args:
         joins: The connections between the trees of the fabric.
-        usage: The use of the links.
+        usage: The use of the links in a run.
         trees: The layout that places a tree.
         items: A function that returns the items of the trees of some roots.
     """

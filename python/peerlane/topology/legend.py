@@ -1,4 +1,4 @@
-"""The head and the legend of a drawing: the fabric's name, and the meaning of colours and marks."""
+"""Makes the head and the legend of a drawing, which explains colours and marks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 SWATCH = 36.0
 IDLE_SWATCH = 54.0
 MARK = 12.0
-"""The widths of samples of colours and marks."""
+"""The widths of samples in the legend: of a colour, of the colour for idle, and of a mark."""
 GAP = 12.0
 WIDE = 500.0
-"""From this width on, a drawing has space beside the scale."""
+"""A drawing that is at least this wide has space for explanations beside the scale of colours."""
 
 
 def head_of(tree: Tree) -> Text:
@@ -34,10 +34,10 @@ def head_of(tree: Tree) -> Text:
 
 
 def legend(*, stalls: bool, width: float) -> Scene:
-    """The scale of use, and the meaning of the two lines of a link and of the marks.
+    """The legend: the scale of colours, and what the two lines of a link and the marks mean.
 
     Args:
-        stalls: Whether there are marks of stalls.
+        stalls: Whether the drawing has marks for stalls.
         width: The width of the drawing; explanations that do not fit beside the scale are below it.
     """
     scene = Scene()

@@ -1,7 +1,7 @@
-"""The colours of a drawing: colours of the page around it, or of a theme of its own.
+"""Defines the colours of a drawing: the colours of the page around it, or of a fixed theme.
 
-The colours of the scale of use are from paper over orange to ink. The steps differ in lightness, on
-light and on dark paper, so that readers need not distinguish hues.
+The scale of use goes from the colour of paper over orange to the colour of ink. Its steps differ in
+lightness, on light and on dark paper, so readers need not distinguish hues.
 """
 
 from __future__ import annotations
@@ -24,12 +24,13 @@ _STEPS = (
     (ORANGE, "ink", 0.38),
     (ORANGE, "ink", 0.72),
 )
-"""The colour of each step of the scale: a colour, another colour, and the share of the latter."""
+"""Each step of the scale as a mixture: a colour, another colour, and the share of the other colour.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Palette:
-    """The colours of a theme, as six hexadecimal digits each."""
+    """The colours of a theme, each with six hexadecimal digits."""
 
     ink: str
     paper: str
@@ -43,12 +44,13 @@ DARK = Palette(ink="#e6edf3", paper="#15191e", muted="#9aa4ae", line="#6e7781", 
 
 
 def coloured(rules: str, theme: Theme) -> str:
-    """A style sheet, whose rules have colours `var(--t-NAME)`, in the colours of a theme.
+    """A style sheet in the colours of a theme, in place of the colours `var(--t-NAME)` of `rules`.
 
     In the theme "page" the colours are custom properties of the drawing, with the values of the
-    page's `--ink`, `--paper`, `--muted`, `--line` and `--accent`. Without these, the values are
-    from the light or the dark theme, as the reader prefers, and in print from the light theme. The
-    other themes have plain colours, which any program can show.
+    page's `--ink`, `--paper`, `--muted`, `--line` and `--accent`. If the page does not define them,
+    the values are from the light or the dark theme, as the reader prefers, and in print from the
+    light theme. In the themes "light" and "dark", all colours are constants, which any program can
+    show.
     """
     if theme == "page":
         dark = f"@media screen and (prefers-color-scheme:dark){{{_of_page(DARK)}}}"

@@ -1,4 +1,4 @@
-"""The places of the routers of a network: on a ring or a grid, or else on a circle."""
+"""Calculates the places of the routers of a network: on a grid, in two rows, or on a circle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The places of routers on a grid, in units along each of up to three dimensions.
+    """The places of routers on a grid of up to three dimensions, in units of the grid.
 
     `sides` has the number of places along each dimension, and `wraps` is whether the last place is
     connected to the first.
@@ -27,7 +27,7 @@ class Grid:
 
 
 def grid_of(network: Network, fibres: Sequence[Fibre]) -> Grid | None:
-    """The places of the routers of a network; `None` if it is no ring, mesh or torus."""
+    """The places of a network's routers; `None` if the network is no ring, mesh or torus."""
     count = len(network.routers)
     if network.sides is None:
         order = _circuit(network.routers, fibres)
@@ -57,7 +57,7 @@ def circle_of(network: Network) -> dict[str, Point]:
 
 
 def _ring(order: Sequence[str]) -> Grid:
-    """The places of a ring in two rows, so that all its links are short."""
+    """The places of a ring's routers in two rows, so that all fibres are short."""
     count = len(order)
     columns = ceil(count / 2)
     at = {
@@ -68,7 +68,7 @@ def _ring(order: Sequence[str]) -> Grid:
 
 
 def _circuit(routers: Sequence[str], fibres: Sequence[Fibre]) -> list[str] | None:
-    """The routers in the order of the ring that fibres form; `None` if they form no ring."""
+    """The routers in the order of the ring that the fibres form; `None` if they form no ring."""
     least = 3
     neighbours: dict[str, list[str]] = {router: [] for router in routers}
     for fibre in fibres:

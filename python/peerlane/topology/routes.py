@@ -1,4 +1,4 @@
-"""The lines of fibres between the boxes of a grid: straight, beside another fibre, or around."""
+"""Calculates the lines of fibres on a grid: straight, beside another fibre, or wrap-around."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
 OUT = 15.0
 """The distance by which a wrap-around link extends beyond the last router."""
 COLUMN = 0.2
-"""The place where fibres leave a router upwards and downwards, as a share of its width from the
-left."""
+"""The horizontal position at which fibres leave a router upwards and downwards, as a share of the
+router's width from its left edge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The kind of line of a fibre, and its axis, if it is along one axis."""
+    """The kind of a fibre's line, and the axis of the grid to which it is parallel, or `None`."""
 
     axis: int | None
     how: Literal["straight", "beside", "around"] = "straight"
 
 
 def way_of(grid: Grid, fibre: Fibre, seen: set[tuple[str, str]]) -> Way:
-    """The line of a fibre; the second fibre between two routers is drawn beside the first."""
+    """The kind of a fibre's line; a second fibre between two routers is drawn beside the first."""
     if fibre.source not in grid.at or fibre.target not in grid.at:
         return Way(None)
     one, other = grid.at[fibre.source], grid.at[fibre.target]
@@ -47,7 +47,7 @@ def way_of(grid: Grid, fibre: Fibre, seen: set[tuple[str, str]]) -> Way:
 
 
 def orthogonal(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
-    """A line along rows and columns of boxes; in a column, fibres leave a router on its left."""
+    """A fibre's line along a row or column of boxes; in a column it is left in the routers."""
     if way.axis == 0:
         first, last = sorted((source, target), key=lambda box: box.x)
         line = _along_row(first, last, way)
@@ -56,7 +56,7 @@ def orthogonal(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
     if way.axis == 1:
         line = _along_column(first, last, way)
         return line if first is source else line[::-1]
-    if first.y != last.y and first.x > last.x:  # the end of a ring with an odd number of routers
+    if first.y != last.y and first.x > last.x:  # the end of a ring of an odd number of routers
         x = first.x + first.width * COLUMN
         line = ((x, first.bottom), (x, last.centre[1]), (last.right, last.centre[1]))
         return line if first is source else line[::-1]
@@ -90,7 +90,7 @@ def _along_column(first: Box, last: Box, way: Way) -> tuple[Point, ...]:
 
 
 def direct(source: Box, target: Box, way: Way) -> tuple[Point, ...]:
-    """A straight line from mark to mark; a wrap-around link is beside the line of all between."""
+    """A straight line from mark to mark; a wrap-around link has a line beside the marks between."""
     (x, y), (to_x, to_y) = source.centre, target.centre
     if way.how == "straight":
         return _edge(source, target.centre), _edge(target, source.centre)

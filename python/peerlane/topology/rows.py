@@ -1,4 +1,4 @@
-"""Trees in a row, and below them their connections: crossbars with I/O ports, and fibres."""
+"""Places trees in a row, and draws their connections below: crossbars, I/O ports and fibres."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
     from peerlane.topology.scene import Point
 
 BETWEEN = 34.0
-"""The space between two trees."""
+"""The horizontal space between two trees."""
 APART = 110.0
-"""The space between two crossbars, for the label of a cable."""
+"""The horizontal space between two crossbars, which the label of a cable needs."""
 DROP = 44.0
-"""The vertical space between a crossbar and the trees above it, and the nodes below it."""
+"""The vertical space between a crossbar and the trees above it or the trees below it."""
 LANE = 26.0
-"""The distance between two fibres below the trees, and between cables, for a label."""
+"""The vertical distance between two fibres, or two cables, which a label needs."""
 CROSSBAR = 42.0
 """The height of a crossbar."""
 MOST_LABELS = 4
-"""If more fibres are alike, they have one label below them."""
+"""If all fibres are alike and are more than this, they have one common label."""
 WIDEST = 1500.0
-"""The width from which on unconnected trees continue in another row."""
+"""The largest width of a row of unconnected trees; further trees are in another row."""
 
 
 class RowLayout(Layout):
     """Places a group of connected trees, or the trees without connections."""
 
     def place(self, part: Joined) -> Scene:
-        """The trees of a part, with their connections."""
+        """The drawing of a part: its trees and their connections."""
         if not part.controllers:
             scene = self._row(self._items(part.roots), wrapped=not part.networks)
         else:
@@ -70,7 +70,7 @@ class RowLayout(Layout):
         return scene
 
     def _with_crossbars(self, part: Joined) -> Scene:
-        """The trees of each controller above it, and the trees of its I/O ports below it."""
+        """The drawing of controllers, with their trees above and the trees of I/O ports below."""
         homes = self._homes(part)
         scene, below = Scene(), Scene()
         spans: dict[str, tuple[float, float]] = {}
@@ -97,7 +97,7 @@ class RowLayout(Layout):
         return scene
 
     def _homes(self, part: Joined) -> dict[str, list[Node]]:
-        """The roots above each controller; a root is above the controller of its first `nic`."""
+        """The roots of the trees above each controller, the controller of their first `nic`."""
         homes: dict[str, list[Node]] = defaultdict(list)
         placed: set[str] = set()
         for controller in part.controllers:
@@ -112,7 +112,7 @@ class RowLayout(Layout):
         return homes
 
     def _attach(self, scene: Scene, crossbars: dict[str, Box]) -> None:
-        """Draws the connections of `nic` devices and I/O ports to crossbars, which are no links."""
+        """Draws the connections of crossbars to `nic` devices and I/O ports, which are no links."""
         for box in list(scene.boxes):
             controller = self._joins.controller.get(box.names[0])
             if controller is None or box.kind not in {"device", "io-port"}:
@@ -148,7 +148,7 @@ class RowLayout(Layout):
     def _cables(
         self, scene: Scene, controllers: Sequence[Controller], crossbars: dict[str, Box]
     ) -> None:
-        """Draws cables: straight between neighbours, others below the crossbars."""
+        """Draws cables: between neighbouring crossbars as straight lines, otherwise below them."""
         order = [one.name for one in controllers]
         here = [one for one in self._joins.tree.cables if one.source in crossbars]
         far = _far_cables(controllers, self._joins.tree.cables)
@@ -190,7 +190,7 @@ class RowLayout(Layout):
             scene.texts.append(Text(middle, y + size / 2 + 13, said, "middle"))
 
     def _fibres(self, scene: Scene, network: Network) -> None:
-        """Draws fibres below all trees, each in a lane where it crosses no other fibre."""
+        """Draws fibres below all trees; a fibre is in the first row where it overlaps no other."""
         boxes = scene.by_name()
         fibres = self._joins.fibres[network.name]
         ends: dict[str, int] = defaultdict(int)

@@ -1,4 +1,4 @@
-"""The elements of a drawing: boxes, the wires between them, and text, with their places.
+"""Defines the elements of a drawing: boxes, wires between them, and text, with their positions.
 
 Lengths are in pixels of the drawing at its natural size; x grows to the right and y downwards.
 """
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 Cell = tuple[float, float, str]
-"""A socket of a host: its left edge, width and label."""
+"""A socket of a host in its box: left edge, width and label."""
 Port = tuple[float, float, str]
-"""A port: its middle, its lower edge and its number."""
+"""A port of a box: horizontal middle, lower edge and number."""
 
 Kind = Literal["host", "switch", "device", "router", "io-port", "controller"]
 WireKind = Literal["link", "socket", "cable", "fibre", "attachment"]
@@ -29,11 +29,12 @@ SMALL = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A node, or several nodes in one box; `x` and `y` are the place of the upper left corner.
+    """A node, or several nodes in one box; `x` and `y` are the position of the upper left corner.
 
-    `lines` are the text, the first line is the name; `note` is the text of a tooltip. A box without
-    lines is a mark, whose name is only in the tooltip: `links` are the links between the nodes of
-    the mark, and `fill` is the step of the scale for the use of these links.
+    `lines` are the lines of text, of which the first is the name; `note` is the text of the
+    tooltip. A box without lines is a mark, whose name is only in the tooltip. `links` are the links
+    between the nodes of a mark, and `fill` is the step of the colour scale for the use of these
+    links.
     """
 
     names: tuple[str, ...]
@@ -65,7 +66,7 @@ class Box:
         return self.y + self.height
 
     def moved(self, x: float, y: float) -> Box:
-        """The box at another place."""
+        """The box, moved by `x` and `y`."""
         return replace(
             self,
             x=self.x + x,
@@ -79,9 +80,9 @@ class Box:
 class Wire:
     """A link, or several links that are alike, with lines from one box to another.
 
-    `ids` are the ids of the links. `ends` are the first names of the two boxes, if all lines
-    connect the same boxes. `thickness` is the whole width of a line. `uses` has the use of both
-    directions, along the lines and against them.
+    `ids` are the ids of the links. If all lines connect the same two boxes, `ends` are the first
+    names of these boxes. `thickness` is the width of a line with both directions. `uses` has the
+    use of both directions: along the lines, and against them.
     """
 
     ids: tuple[str, ...]
@@ -92,12 +93,12 @@ class Wire:
     note: str
     uses: Uses | None = None
     broken: str | None = None
-    """The reason why the link stops working: "failed" or "severed"."""
+    """The reason why the link does not work: "did not come up" or "severed"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A line of text; `y` is the place of its baseline."""
+    """A line of text; `y` is the position of its baseline."""
 
     x: float
     y: float
@@ -108,7 +109,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Swatch:
-    """A sample of a colour of the scale of use, or, without a step, the mark of a stall."""
+    """A sample in the legend: a colour of the scale, or, without a step, the mark of a stall."""
 
     x: float
     y: float
@@ -140,7 +141,7 @@ class Scene:
         self.height = max(self.height, y + part.height)
 
     def by_name(self) -> dict[str, Box]:
-        """The box of each node, by the name of the node."""
+        """The box of each node, by the node's name."""
         return {name: box for box in self.boxes for name in box.names}
 
 
@@ -153,7 +154,7 @@ BOLD = 1.2
 
 
 def shortened(text: str, most: int = 22) -> str:
-    """The text without its middle, if it is longer than `most` characters."""
+    """The text; if it is longer than `most` characters, an ellipsis replaces its middle."""
     if len(text) <= most:
         return text
     kept = most - 1

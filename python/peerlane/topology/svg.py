@@ -1,7 +1,8 @@
-"""A drawing as SVG: one element for a page or a file.
+"""Writes a drawing as one SVG element, for a page or a file.
 
-Every name is escaped. Elements of nodes and links have the names in `data-nodes` and `data-links`,
-each of which is a JSON list. There are no ids, so that a page can have several drawings.
+Every name is escaped. The elements of nodes and links have their names in the attributes
+`data-nodes` and `data-links`, as JSON lists. Elements have no ids, so a page can have several
+drawings.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ LINE = 15.0
 CORNER = 7.0
 """The radius of the bends of wires."""
 BETWEEN = 1.6
-"""The space between the two directions of a link."""
+"""The space between the lines of the two directions of a link."""
 
 _SIZES = {"small": SMALL, "font": FONT, "title": FONT + 1, "more": FONT - 1}
 _RULES = Template(
@@ -44,7 +45,7 @@ _RULES = Template(
 
 
 def written(scene: Scene, label: str, theme: Theme) -> str:
-    """The drawing as text; `label` describes it for readers who cannot see it."""
+    """The SVG element as text; `label` describes the drawing for readers who cannot see it."""
     spans = [_span(text) for text in scene.texts]
     left = min([0.0, *(start for start, _ in spans)]) - MARGIN
     width = max([scene.width, *(end for _, end in spans)]) + MARGIN - left
@@ -127,7 +128,7 @@ def _wire(wire: Wire) -> str:
 
 
 def _strokes(wire: Wire) -> Iterator[tuple[str, float, str]]:
-    """The lines of a wire, or of each direction, which is on the right side in its direction."""
+    """Yields the line of a wire, or a line for each direction, on the right of its direction."""
     if wire.uses is None:
         yield "".join(map(_path, wire.lines)), wire.thickness, ""
         return
@@ -138,7 +139,7 @@ def _strokes(wire: Wire) -> Iterator[tuple[str, float, str]]:
 
 
 def _stalls(wire: Wire) -> str:
-    """Marks near the ends from which packets waited for credit."""
+    """The marks of stalls, each near the end of the wire from which packets waited for credit."""
     if wire.uses is None or len(wire.lines) > 1:
         return ""
     (line,) = wire.lines
@@ -150,7 +151,7 @@ def _stalls(wire: Wire) -> str:
 
 
 def stall_mark(x: float, y: float) -> str:
-    """The mark of a direction whose packets waited for credit."""
+    """The mark of a stall: packets of a direction waited for credit."""
     return (
         f'<circle class="stall" cx="{_n(x)}" cy="{_n(y)}" r="6"/>'
         f'<path class="bars" d="M{_n(x - 1.8)} {_n(y - 3)}v6m3.6 0v-6"/>'
@@ -158,7 +159,7 @@ def stall_mark(x: float, y: float) -> str:
 
 
 def along(points: Sequence[Point], distance: float) -> Point:
-    """The point at a distance from the beginning of a line, or near its middle if it is short."""
+    """The point at a distance from the beginning of a line; near the middle of a short line."""
     (x, y), (to_x, to_y) = points[0], points[1]
     length = hypot(to_x - x, to_y - y)
     share = min(distance / length, 0.4) if length else 0.0
@@ -166,7 +167,7 @@ def along(points: Sequence[Point], distance: float) -> Point:
 
 
 def shifted(points: Sequence[Point], by: float) -> list[Point]:
-    """The line beside another line; it is on the right in its direction if `by` is positive."""
+    """A line beside another line, on the right of the line's direction if `by` is positive."""
     normals = []
     for (x, y), (to_x, to_y) in pairwise(points):
         length = hypot(to_x - x, to_y - y) or 1.0
@@ -182,7 +183,7 @@ def shifted(points: Sequence[Point], by: float) -> list[Point]:
 
 
 def _path(points: Sequence[Point]) -> str:
-    """The path commands of a line with round bends."""
+    """The SVG path commands of a line with round bends."""
     said = [f"M{_n(points[0][0])} {_n(points[0][1])}"]
     for before, (x, y), after in zip(points, points[1:], points[2:], strict=False):
         lengths = [hypot(px - x, py - y) for px, py in (before, after)]
@@ -215,7 +216,7 @@ def _text(text: Text) -> str:
     kind = "" if text.style == "label" else f' class="{text.style}"'
     anchor = "" if text.anchor == "start" else f' text-anchor="{text.anchor}"'
     behind = ""
-    if text.anchor == "middle":  # beside a wire, where others may cross
+    if text.anchor == "middle":  # beside a wire, where other wires may cross the text
         width = text_width(text.text, SMALL)
         behind = (
             f'<rect class="paper" x="{_n(text.x - width / 2)}" y="{_n(text.y - SMALL + 0.5)}"'

@@ -1,7 +1,7 @@
-"""The layout of PCI Express trees from top to bottom: hosts, switches, devices and their links.
+"""Places PCI Express trees from top to bottom: hosts, switches, devices and their links.
 
-A host or switch is as wide as all nodes below it, so that each link is a vertical line from its
-port.
+A host or switch is as wide as all nodes below it together, so that each link is a vertical line
+from a port.
 """
 
 from __future__ import annotations
@@ -38,30 +38,30 @@ PADDING = 12.0
 """The space between the text of a box and its edge."""
 LEAST_WIDTH = 92.0
 GAP = 18.0
-"""The space between boxes side by side."""
+"""The space between two boxes side by side."""
 LINK = 62.0
-"""The length of a link between two levels."""
+"""The length of the line of a link between two levels."""
 PORT = 14.0
-"""The height of port numbers, and half of their width."""
+"""The height of a port number, which is half of its width."""
 SOCKET = 22.0
 """The height of a socket within its host."""
 SOCKET_GAP = 46.0
 SOCKET_LANE = 9.0
-"""The distance between the lanes of links between sockets that are not neighbours."""
+"""The distance between the lines of links between sockets that are not neighbours."""
 USED_GAP, USED_LANE = 88.0, 15.0
-"""The gap and the distance of lanes if links between sockets are labelled with their use."""
+"""The gap between sockets, and the distance of the lines of their links, if these have labels."""
 LABEL = 7.0
 """The distance from a link to its label."""
 
 
 def thickness(lanes: int) -> float:
-    """The width of the line of a link: with twice the lanes, it is about 1.4 times as wide."""
+    """The width of the line of a link: for twice the lanes, it is 1.4 times as wide."""
     return round(1.7 * sqrt(lanes), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Sockets:
-    """The sockets of a host, and the links between sockets: two sockets and the id of the link."""
+    """The number of sockets of a host, and each link between sockets: both sockets and its id."""
 
     count: int
     pairs: tuple[tuple[int, int, str], ...]
@@ -77,7 +77,7 @@ class TreeLayout:
 
     Args:
         usage: The use of the links.
-        sockets: The hosts with several sockets, by name.
+        sockets: The sockets of hosts with several sockets, by the name of the host.
     """
 
     def __init__(self, usage: Usage, sockets: Mapping[str, Sockets]) -> None:
@@ -94,7 +94,7 @@ class TreeLayout:
         return scene
 
     def _place(self, scene: Scene, item: Item, x: float, y: float) -> Box:
-        """Places an item and all items below it into the column that begins at `x`."""
+        """Places an item and all items below it into a column, whose left edge is at `x`."""
         whole, height = self._width(item), self._height(item)
         parts = self._parts(item)
         left = x + (whole - _sum(width for _, width in parts) - self._gap * (len(parts) - 1)) / 2
@@ -150,7 +150,7 @@ class TreeLayout:
         )
 
     def _parts(self, item: Item) -> list[tuple[list[Item], float]]:
-        """The items below each socket of a host, or below any other node, and their total width."""
+        """The items below each socket of a host, or below any other node, and their width."""
         sockets = self._sockets.get(item.node.name)
         if sockets is None:
             return [(list(item.below), _sum(self._width(child) + GAP for child in item.below))]
@@ -162,8 +162,8 @@ class TreeLayout:
         return parts
 
     def _width(self, item: Item) -> float:
-        """The width of the column of an item: the width of its box, or of all items below it."""
-        if id(item) not in self._widths:  # which keeps the item, so that its id stays its own
+        """The width of an item's column: the width of its box, or of all items below if larger."""
+        if id(item) not in self._widths:  # `_widths` holds the item, so its id stays unique
             parts = self._parts(item)
             below = _sum(width for _, width in parts) + self._gap * (len(parts) - 1)
             margin = 2 * PADDING if item.node.name in self._sockets else -GAP
@@ -175,7 +175,7 @@ class TreeLayout:
         return max(LEAST_WIDTH, max(widest(lines), BOLD * text_width(name)) + 2 * PADDING)
 
     def _lines(self, item: Item) -> tuple[str, ...]:
-        """The text of a box; for a host with one socket, with the use of its memory."""
+        """The text of a box; the text of a host with one socket includes the use of its memory."""
         lines = lines_of(item)
         memories = self._usage.memories.get(item.node.name, {})
         if len(item.nodes) > 1 or not memories or item.node.name in self._sockets:
@@ -195,7 +195,7 @@ class TreeLayout:
         return height + PORT * bool(item.below)
 
     def _join_sockets(self, scene: Scene, item: Item, host: Box) -> None:
-        """Draws the links between sockets: straight between neighbours, otherwise above them."""
+        """Draws links between sockets: straight between neighbours, otherwise above the sockets."""
         name = item.node.name
         if (sockets := self._sockets.get(name)) is None:
             return

@@ -1,4 +1,4 @@
-"""The use of the links of a fabric in a run: share of time, rate, stalls and replays."""
+"""Calculates the use of links in a run: share of time in use, rate, stalls and replays."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ if TYPE_CHECKING:
     from peerlane.results.series import Series
 
 STEPS = 5
-"""The number of colours of the scale, without the colour of an idle wire."""
+"""The number of steps (colours) of the scale of use, without the colour of an idle wire."""
 
 IDLE = 0.01
-"""The share of time in use below which a wire is drawn as idle; ordered sets alone take 0.3 %."""
+"""A wire is drawn as idle if it was in use for less than this share of time; ordered sets alone
+take 0.3 %."""
 
 FULL = 0.01
-"""The share of time above which a tooltip states that a wire was full."""
+"""The least share of time for which a tooltip states that a wire was full."""
 
 STALLED = 0.05
-"""The share of time above which stalls for credit are marked."""
+"""The least share of time for which stalls for credit are marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One direction of a link, or the directions of several links that are alike.
+    """The use of one direction of a link, or of the same direction of several links that are alike.
 
-    `least` and `most` are shares of the time in which anything was on the wire, `full` is the
-    greatest share in which a wire was full, and `stalled` the greatest share in which a packet
-    waited only for credit; `bytes_per_second` is the payload of all links together, and `replays`
-    counts the packets that were sent again. The time of a link is the time in which workloads that
-    cross it were active.
+    `least` and `most` are the least and the greatest share of time in which a wire carried
+    anything. `full` is the greatest share of time in which a wire was full, and `stalled` the
+    greatest share in which a packet waited only for credit. `bytes_per_second` is the payload rate
+    of all links together, and `replays` counts the packets that were sent again. The time of a link
+    is the time in which workloads that cross it were active.
     """
 
     least: float
@@ -57,12 +58,12 @@ class Use:
 
     @property
     def share(self) -> str:
-        """The share of the time in which the wire was in use, or the range of several wires."""
+        """The share of time in which the wire was in use, as text; for several wires, a range."""
         least, most = percent(self.least), percent(self.most)
         return most if least == most else f"{least.removesuffix(' %')}..{most}"
 
     def told(self) -> str:
-        """The numbers of this direction in words."""
+        """The numbers of this direction as text."""
         each = " each" * (self.count > 1)
         said = [
             f"used {self.share}{each}",
@@ -80,18 +81,18 @@ class Use:
 
 
 Uses = tuple[Use, Use]
-"""The use of both directions of a wire: down and up, forth and back, or from either end."""
+"""The use of both directions of a wire: down and up, or from the first and from the second end."""
 
 
 def step_of(share: float) -> int:
-    """The step of the scale for a share of the time: one for each fifth, and 0 if it is idle."""
+    """The step of the scale for a share of time: 0 for an idle wire, one step for each fifth."""
     if share < IDLE:
         return 0
     return min(STEPS, 1 + int(share * STEPS))
 
 
 def percent(share: float) -> str:
-    """A share in percent, with a decimal place if it is small."""
+    """A share in percent as text; a small share has a decimal place."""
     value = 100 * share
     if 0 < value < 0.05:  # noqa: PLR2004 - what would be written as nothing
         return "<0.1 %"
@@ -102,9 +103,9 @@ _DOWN = "the link did not come up"
 
 
 class Usage:
-    """The use of all wires of a fabric, if there is a result.
+    """The use of all wires of a fabric in a run; it is empty without a result.
 
-    Links are found by the node below them, because two links may have the same id.
+    `links` has the name of the node below each link, because two links may have the same id.
     """
 
     def __init__(self, tree: Tree, result: RunResult | None) -> None:
@@ -142,7 +143,7 @@ def link_id(node: str, above: str) -> str:
 
 
 def together(uses: Iterable[Uses | None]) -> Uses | None:
-    """The common use of wires that are drawn as one wire."""
+    """The combined use of wires that are drawn as one wire."""
     known = [pair for pair in uses if pair]
     if not known:
         return None
@@ -175,7 +176,7 @@ def _use(one: LinkResult | FibreResult, length_ns: float) -> Use:
 
 
 def _memories(series: Series | None, bounds: tuple[float, float]) -> dict[str, dict[int, float]]:
-    """The use of the memory of each socket, from the samples between `bounds`."""
+    """The use of the memory of each socket, by host and socket, from samples within `bounds`."""
     found: dict[str, dict[int, float]] = defaultdict(dict)
     if series is None or not series.end_ns:
         return found
@@ -189,7 +190,7 @@ def _memories(series: Series | None, bounds: tuple[float, float]) -> dict[str, d
 
 
 def _pairs(directions: Iterable[tuple[str, Use]]) -> dict[str, list[Uses]]:
-    """Pairs of directions with the same id, which follow each other, for one or several links."""
+    """Combines the directions into pairs: each with the next direction of the same id."""
     found: dict[str, list[Uses]] = defaultdict(list)
     waiting: dict[str, Use] = {}
     for key, use in directions:

@@ -1,4 +1,4 @@
-"""The texts of boxes and tooltips for nodes and links."""
+"""Makes the texts of boxes and tooltips for nodes and links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from peerlane.topology.use import Uses
 
 MOST_NAMED = 8
-"""The most nodes of a group that a tooltip names; of the others it has the number."""
+"""If a group has more nodes than this, a tooltip names only the first nodes and the number of the
+others."""
 
 
 def kind_of(node: Node) -> str:
@@ -43,7 +44,7 @@ def note_of(item: Item) -> str:
 
 
 def link_note(title: str, uses: Uses | None, directions: tuple[str, str], *more: str) -> str:
-    """The tooltip of a link: its title, then the use of each direction."""
+    """The tooltip of a link: its title, further lines, and the use of each direction."""
     said = [title, *(line for line in more if line)]
     if uses:
         said += [f"{way}: {use.told()}" for way, use in zip(directions, uses, strict=True)]
@@ -56,12 +57,12 @@ def width_of(link: Upstream | Cable) -> str:
 
 
 def speed_of(link: Upstream | Cable) -> str:
-    """The lanes, the generation, and the rate of a lane."""
+    """The lanes, the generation and the rate of a lane of a link: "x8 Gen3 (8 GT/s)"."""
     return f"{width_of(link)} ({link.gigatransfers:g} GT/s)"
 
 
 def fibre_title(network: Network, fibre: Fibre) -> str:
-    """The lanes, the rate of a lane, and the delay of a fibre."""
+    """The lanes, the rate of a lane, the delay and the time of a cut of a fibre."""
     cut = "" if fibre.severed_at_ns is None else f", cut at {duration(fibre.severed_at_ns)}"
     return f"{lanes_of(network)}, {duration(fibre.delay_ns)}{cut}"
 
@@ -86,7 +87,7 @@ def shares(uses: Uses | None, arrows: str) -> list[str]:
 
 
 def named(names: tuple[str, ...]) -> str:
-    """The names of a group, or the first names of a large group."""
+    """The names of a group, or the first names of a large group and the number of the others."""
     if len(names) <= MOST_NAMED:
         return ", ".join(names)
     return f"{', '.join(names[: MOST_NAMED - 1])} and {len(names) - MOST_NAMED + 1} more"
