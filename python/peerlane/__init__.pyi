@@ -1,4 +1,4 @@
-"""The public names of Peerlane with their modules, which are imported when a name is first used."""
+"""The public names of Peerlane; the module of a name is imported when the name is first used."""
 
 from peerlane._core import ModelError as ModelError
 from peerlane._core import ScenarioError as ScenarioError

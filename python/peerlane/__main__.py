@@ -1,4 +1,4 @@
-"""The `peerlane` command: turns every outcome into an exit status and at most one message."""
+"""The `peerlane` command: every outcome gives an exit status and at most one message."""
 
 import os
 import signal
@@ -16,8 +16,8 @@ def main() -> None:
     """
     _open_standard_streams()
     try:
-        # While modules are imported, an interrupt could be raised as another error, so that the
-        # handlers of this time end the process.
+        # An interrupt during the import of a module could be raised as another error. So handlers
+        # that end the process are installed until the imports are done.
         numbers = handled()
         for number in numbers:
             signal.signal(number, end_at_once)
@@ -33,7 +33,7 @@ def main() -> None:
     try:
         sys.stdout.flush()
     except OSError:
-        # Standard output accepts no more data: the interpreter must not try again at its end.
+        # Standard output accepts no more data, and the interpreter must not write to it at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         status = status or FAILED
     sys.exit(status)
@@ -42,8 +42,8 @@ def main() -> None:
 def _open_standard_streams() -> None:
     """Opens the null device for each standard stream that the caller has closed.
 
-    Otherwise the next file that is opened would get the number of the stream. Standard output then
-    accepts no data, so that lost output is a failure, as on a full disk.
+    Otherwise the next file that is opened would get the number of the closed stream. If standard
+    output was closed, writes to it fail, as on a full disk, so that lost output is not ignored.
     """
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:

@@ -75,7 +75,7 @@ __all__ = [
 __version__: str
 BUILD_PROFILE: str
 COMPENSATED_SHARE: float
-"""The share of a fibre's cycles that is left for data after clock compensation."""
+"""The share of a fibre's cycles that can carry data; clock compensation uses the other cycles."""
 ENVELOPE_BYTES: int
 """The bytes of the header and CRC around a packet on a fibre."""
 FIBRE_BLOCK_BITS: int
@@ -102,7 +102,7 @@ class Scenario:
 
     @staticmethod
     def parse(text: str, source: str = "<text>", models: list[DeviceModel] = ...) -> Scenario:
-        """Parses a TOML text; messages call the scenario `source`."""
+        """Parses a TOML text; `source` is the name of the scenario in messages."""
 
     @property
     def source(self) -> str:
@@ -117,16 +117,16 @@ class Scenario:
     def restored(
         text: tuple[str, str], lines: list[int], places: list[int], members: list[str | None]
     ) -> Scenario:
-        """Restores a pickled scenario from its TOML, its source, and its places in the original."""
+        """Restores a pickled scenario from its TOML, its source, and its positions in its text."""
 
     def to_toml(self) -> str:
         """The scenario as text."""
 
     def get(self, path: str) -> Any:  # noqa: ANN401 - any value of TOML
-        """The value that is written at `path`, or the first of several, or `None`.
+        """The value that the scenario writes at `path`; the first of several values, or `None`.
 
         Raises:
-            ScenarioError: The section or name does not exist, or no key can have this path; all
+            ScenarioError: The section or name does not exist, or no key can have this path. All
                 methods with a path raise this error.
         """
 
@@ -137,7 +137,7 @@ class Scenario:
         """
 
     def update(self, settings: dict[str, Any]) -> None:
-        """Sets keys by their paths; keys of single members of repeated tables are set last."""
+        """Sets keys by their paths; keys of a member of a repeated table (`each`) are set last."""
 
     def add(self, section: str, name: str, fields: dict[str, Any]) -> None:
         """Adds a table with a name to a section; fields that are `None` are left out."""
@@ -158,7 +158,7 @@ class Scenario:
         """Whether setting `path` replaces everything that setting `other` has set."""
 
     def members(self, section: str) -> list[str]:
-        """The names, ids or ends of the tables of a section."""
+        """The identifiers of a section's tables: names, ids, or the nodes that a table joins."""
 
     def effective(self, path: str) -> tuple[Any, str, int | None]:
         """The value that a key has in a run, its origin, and the line that writes it.
@@ -167,42 +167,42 @@ class Scenario:
         """
 
     def faults(self, settings: str | None, models: list[DeviceModel]) -> list[str]:
-        """The messages of all errors that are independent of each other."""
+        """The messages of all errors of the scenario, except errors that result from others."""
 
     def tables(self) -> list[tuple[str, str, str | None]]:
-        """All tables, each with its path, the section whose keys it has, and a device's model."""
+        """All tables: each has a path, the section whose keys it has, and the model of a device."""
 
     def written(self) -> list[tuple[str, Any]]:
-        """The keys that the scenario writes, with their values, by their paths."""
+        """The path and the value of each key that the scenario writes."""
 
     def unwritten(self) -> list[tuple[str, str, str | None, str | None]]:
-        """The keys that tables of the scenario use without writing them.
+        """The keys that tables of the scenario do not write: a profile or a default has the value.
 
         Each entry has the path, the section whose keys the table has, the model if the key belongs
-        to one, and the built-in profile that has the value; `None` if the default applies.
+        to a model, and the built-in profile that has the value, or `None` if the default applies.
         """
 
     def lifts(
         self, path: str, kind: str, detail: str | None = None
     ) -> list[tuple[str, list[int], str | None, list[str]]]:
-        """The keys of the table at `path` that lift a limit, in the order to try them.
+        """The keys of the table at `path` that can raise a limit, in the order to try them.
 
-        Each entry has the factors by which the value grows, the largest value, and the values that
-        are tried after these, as text. If a buffer is too small for the round trip of its credits,
-        the first value is the size that is large enough.
+        Each entry has the key, the factors by which to multiply its value, its largest value, and
+        further values to try after the factors, as text. If a buffer is too small for the round
+        trip of its credits, the first further value is a size that is large enough.
         """
 
     def links_with_their_own(self, path: str) -> list[str]:
-        """The links that write a key themselves, which the key of all links does not change."""
+        """The links with a value of their own for a key, on which `[links]` has no effect."""
 
     def path_of_node(self, name: str) -> str | None:
-        """The path of the table of a node; in a network, the table of all its hosts or routers."""
+        """The path of a node's table; in a network, of the table of all hosts or of all routers."""
 
     def path_of_link(self, link: str) -> str | None:
-        """The path of the table of a link; in a network, the table of all its links."""
+        """The path of a link's table; in a network, of the table of all links."""
 
     def path_of_fibre(self, fibre: str, router: str) -> str | None:
-        """The path of the table with the keys of a fibre of this router."""
+        """The path of the table with a fibre's keys; in a network, of the network's table."""
 
 @final
 class Simulation:
@@ -453,7 +453,7 @@ def schema(models: list[DeviceModel] = ...) -> str:
     """The JSON Schema of scenarios."""
 
 def fix(text: str, source: str) -> tuple[str, list[tuple[int, str]], list[tuple[int, str]]]:
-    """Renames the old keys of a scenario: the new text, and the changes with their lines.
+    """Renames the old keys of a scenario; returns the new text, and the changes with their lines.
 
     The first list has the changes that were made, the second the changes that the user has to make.
 
@@ -462,7 +462,7 @@ def fix(text: str, source: str) -> tuple[str, list[tuple[int, str]], list[tuple[
     """
 
 def is_key(path: str) -> bool:
-    """Whether a path has the form of a key of scenarios, for any names; paths of results differ."""
+    """Whether a path has the form of a path of scenarios, which paths of results do not have."""
 
 def split_path(path: str) -> tuple[str, ...]:
     """Splits a path into its parts; a part that contains a dot is in quotes.

@@ -25,7 +25,7 @@ KINDS = ("result", "repeat", "explanation", "points", "sweep")
 
 _MOST_BYTES = 1 << 28
 _FIRST_DATE = (1980, 1, 1, 0, 0, 0)
-"""The date of all members, so that the archive does not depend on the time when it is written."""
+"""The date of all members, so that the bytes of the archive do not depend on the current time."""
 _ADVICE = "name an archive that `peerlane bundle` has written"
 _HOW = """\
 This is a result of Peerlane {version}, with the scenario that it is of.
@@ -41,10 +41,10 @@ simulates the scenario again and compares the numbers.
 class Manifest(Document):
     """The first file of a bundle, which describes how the numbers were made.
 
-    `command` and `options` come from the command line, without its outputs. `file` is the name of
-    the scenario, `seed` the seed of the numbers, if they have a single one. `bundled_on` has the
-    Python, the system and the processor on which the bundle was written. The digests are the
-    SHA-256 of the scenario and of the numbers.
+    `command` and `options` come from the command line, without options that name output files.
+    `file` is the file name of the scenario; `seed` is the seed, or `None` if the numbers have
+    several. `bundled_on` has the Python, the system and the processor on which the bundle was
+    written. The digests are the SHA-256 of the scenario and of the numbers.
     """
 
     schema: Literal["peerlane-bundle/1"]
@@ -70,7 +70,7 @@ class Bundle:
         """Checks the form of the numbers, and returns them as a document.
 
         Raises:
-            FileError: The numbers have another form; the message names `source`.
+            FileError: The numbers do not have the form of their kind; the message names `source`.
         """
         return document_of(self.numbers, source, *KINDS)
 
@@ -90,7 +90,7 @@ class Bundle:
 
 
 def open_bundle(path: str | PathLike[str]) -> Bundle:
-    """Reads a bundle. Nothing is unpacked into a folder, and no other member is read.
+    """Reads a bundle. Nothing is unpacked into a folder.
 
     Raises:
         OSError: The file cannot be read.
@@ -119,7 +119,7 @@ def open_bundle(path: str | PathLike[str]) -> Bundle:
 
 
 def file_name(path: str) -> str:
-    """The name of a scenario in a bundle: without a folder, and of plain characters."""
+    """The name of a scenario in a bundle, without a folder and without special characters."""
     stem = re.sub(r"[^A-Za-z0-9_.+-]", "-", re.split(r"[/\\]", path)[-1]).lstrip(".-")
     return f"{stem.removesuffix('.toml') or 'scenario'}.toml"
 
@@ -142,7 +142,7 @@ _OF_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, O
 
 
 def _checked(archive: zipfile.ZipFile, path: str | PathLike[str]) -> Sequence[str]:
-    """The members to read of an archive that has exactly the members of a bundle."""
+    """The members to read; refuses an archive that has other members than a bundle."""
     names = archive.namelist()
     if sorted(names) != sorted((README, MANIFEST, SCENARIO, NUMBERS)):
         wrong = set(names) ^ {README, MANIFEST, SCENARIO, NUMBERS}
@@ -151,7 +151,7 @@ def _checked(archive: zipfile.ZipFile, path: str | PathLike[str]) -> Sequence[st
 
 
 def _text(archive: zipfile.ZipFile, name: str, path: str | PathLike[str]) -> str:
-    """The text of a member, which must be compressed by deflate or stored."""
+    """The text of a member, which must be compressed by deflate or not compressed."""
     if archive.getinfo(name).compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
         raise FileError(f"{path}: {name} is compressed in another way than deflate; {_ADVICE}")
     with archive.open(name) as member:

@@ -1,4 +1,4 @@
-"""Documents of `--json` that are not the form of a dataclass elsewhere, for typed reading."""
+"""Dataclasses for the JSON of `peerlane reproduce`, whose form no other dataclass has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from peerlane.results.document import Document, renamed
 
 @dataclass(frozen=True, slots=True)
 class ReportRow(Document):
-    """A row of a report."""
+    """A row of a report on a published system: a published value beside the simulated one."""
 
     id: str
     figure: str
@@ -38,14 +38,14 @@ class ReportRow(Document):
 
 @dataclass(frozen=True, slots=True)
 class Fitted(CalibrationEntry, Document):
-    """A fitted parameter of a report."""
+    """A parameter of a published system that was fitted to some of its rows."""
 
     __pydantic_config__ = renamed(origin="from")
 
 
 @dataclass(frozen=True, slots=True)
 class Counts(Document):
-    """The rows of a report, counted apart."""
+    """The numbers of rows of a report by their kinds."""
 
     figures: dict[str, Count | int]
     checks: Count

@@ -1,4 +1,4 @@
-"""Paths of keys and of values: parts with dots between them, such as `devices.a.tags`."""
+"""Paths of keys and values, whose parts have dots between them, such as `devices.a.tags`."""
 
 from peerlane._core import join_path, split_path
 

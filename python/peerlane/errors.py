@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 
 
 class PeerlaneError(Exception):
-    """The base class of the exceptions that have a class of the package.
+    """The base class of all exception classes that Peerlane defines.
 
-    The exceptions also derive from `ValueError` or `RuntimeError`, if one of these fits.
+    An exception class also derives from `ValueError` or `RuntimeError` if one of these fits.
     """
 
     __slots__ = ()
 
 
 for _error in (ModelError, ScenarioError, UnitError):
-    # The simulator defines its exceptions before this class exists.
+    # The exceptions of the compiled core are defined before this class, so they are added to it
+    # here.
     _error.__bases__ = (PeerlaneError, *_error.__bases__)
 
 
@@ -29,8 +30,8 @@ class RequestError(PeerlaneError):
     """A request of a device failed.
 
     `why` is "unsupported request", "completer abort", "completion timeout", "poisoned data",
-    "atomic operations not enabled" or "reset", if the requester was reset; for a write that was
-    dropped on its way it can also be a word of `RunResult.errors`, such as "malformed TLP". The
+    "atomic operations not enabled", or "reset" if the requester was reset. For a write that was
+    dropped on its way, `why` can also be a word of `RunResult.errors`, such as "malformed TLP". The
     message also names the request.
     """
 

@@ -1,4 +1,4 @@
-"""Numbers in a form that is easy to read: four significant digits, with a suitable unit."""
+"""Formats numbers for readers: four significant digits, with a suitable unit."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ NONE = "-"
 """The text for a value that does not exist."""
 
 _MANY = 1000
-"""Numbers from 1000 on have one decimal place."""
+"""Numbers of at least this value are shown with one decimal place."""
 
 
 def scaled(value: float, units: Units, digits: int = 4) -> str:
-    """A value in the largest unit in which it is at least 1."""
+    """A value with the largest unit in which the value is at least 1."""
     unit, scale = next((one for one in units if abs(value) >= one[1]), units[-1])
     return f"{value / scale:.{digits}g} {unit}"
 
 
 def number(value: float | None) -> str:
-    """A number with four significant digits; from 1000 on, all digits and one decimal place."""
+    """A number with four significant digits; a whole number or one from 1000 on has all digits."""
     if value is None:
         return NONE
     if value == int(value):
@@ -83,13 +83,13 @@ def named_sockets(sockets: Sequence[int]) -> str:
 
 
 def shortened(items: Sequence[str], most: int) -> list[str]:
-    """The first items of many, and the number of the others."""
+    """The items, or, if there are more than `most`, the first ones and the number of the others."""
     more = len(items) - most
     return list(items) if more <= 0 else [*items[:most], f"and {more} more"]
 
 
 LONGEST_WORD = 200
-"""The most characters of a word, such as a value that the user gave, in a message."""
+"""The most characters of a word in a message, such as a value that the user gave."""
 
 _LONG_WORD = re.compile(rf"\S{{{LONGEST_WORD + 1},}}")
 
@@ -105,7 +105,7 @@ def clipped(message: str) -> str:
 
 
 def wall_time(seconds: float) -> str:
-    """A real time, in its two largest units."""
+    """A real time in words, in its two largest units."""
     whole = max(round(seconds), 0)
     hours, minutes = whole // 3600, whole // 60 % 60
     if hours:

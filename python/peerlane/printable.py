@@ -9,12 +9,13 @@ import re
 def printable(text: str, keep: str = "") -> str:
     r"""The text with an escape such as `\x1b` for each character that is not printable.
 
-    These are controls (C0, DEL, C1), which a terminal obeys, and formats such as overrides of the
-    direction, by which a text reads as another one.
+    Characters that are not printable are control characters (C0, DEL, C1), which a terminal
+    executes, and format characters, such as overrides of the text direction, with which a text
+    looks like another text.
 
     Args:
         text: Any text.
-        keep: Characters that stay as they are, such as the line feed.
+        keep: Characters that are not escaped, such as the line feed.
     """
     if text.isprintable():
         return text
@@ -24,7 +25,7 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def json_text(document: object) -> str:
-    """A document as indented JSON, whose texts have escapes for what is not printable."""
+    """A document as indented JSON, with escapes for all characters that are not printable."""
     text = json.dumps(document, indent=2, ensure_ascii=False)
     if text.replace("\n", "").isprintable():
         return text

@@ -1,4 +1,4 @@
-"""The progress of long work, in the form that all functions with `progress` report."""
+"""Defines the progress of long work, which all functions with an argument `progress` report."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Self
 class Progress(float):
     """The share of the work that is done, 0 to 1.
 
-    `now` names the present part of the work, and `remaining_s` is the time left in seconds; each is
-    empty if it is not known. A run of a single simulation reports a plain `float`.
+    `now` names the present part of the work, or is empty; `remaining_s` is the time left in
+    seconds, or `None` if it is not known. A run of a single simulation reports a plain `float`.
     """
 
     now: str
@@ -23,5 +23,5 @@ class Progress(float):
 
     @classmethod
     def of(cls, done: int, total: int, what: str) -> Progress:
-        """The progress after some of `total` pieces, such as "points"."""
+        """The progress after `done` of `total` pieces of work, called `what`, such as "points"."""
         return cls(done / total, f"{done:,} of {total:,} {what}")
