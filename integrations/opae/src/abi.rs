@@ -1,4 +1,4 @@
-//! The C interface: result codes, results, and the conversion of panics into errors.
+//! The C interface: result codes, places for results, and the conversion of panics into errors.
 
 use std::ffi::c_char;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,7 +57,7 @@ pub fn user_pointer<T>(pointer: *mut T) -> Result<UserPointer<T>, Code> {
     Ok(UserPointer(pointer))
 }
 
-/// A place for a result. It may be in a guarded page, so it must not be accessed while the library's lock is held.
+/// A place for a result. It may be in a protected page of a buffer, so it must not be accessed while the library's lock is held.
 pub struct UserPointer<T>(*mut T);
 
 impl<T> UserPointer<T> {
@@ -67,7 +67,7 @@ impl<T> UserPointer<T> {
         unsafe { self.0.write_unaligned(value) }
     }
 
-    /// The value at this place.
+    /// Reads the value at this place.
     pub fn take(&self) -> T
     where
         T: Copy,
@@ -83,7 +83,7 @@ impl<T> UserPointer<T> {
         }
     }
 
-    /// The first `count` elements.
+    /// Reads the first `count` elements.
     pub fn take_all(&self, count: usize) -> impl Iterator<Item = T>
     where
         T: Copy,
@@ -116,7 +116,7 @@ pub fn text<const N: usize>(bytes: &[u8]) -> [u8; N] {
     text
 }
 
-/// Writes the text in `bytes` and a zero to a place of `room` bytes. A longer text is cut.
+/// Writes the text in `bytes` and a final zero to a place of `room` bytes. A text that does not fit is cut.
 pub fn put_text(bytes: &[u8], to: &UserPointer<u8>, room: usize) {
     let text = bytes.iter().copied().take_while(|&byte| byte != 0);
     to.put_all(text.take(room - 1).chain([0]));

@@ -1,5 +1,5 @@
-//! Features that simulated devices do not have: messages without registers (`UMsg`), thresholds of sensors, and the drivers of the operating
-//! system through which a program gets access to a device (UIO and VFIO).
+//! Functions for features that simulated devices do not have: messages without registers (`UMsg`), thresholds of sensors, and the drivers of the
+//! operating system by which a program accesses a device (UIO and VFIO). All these functions fail.
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -15,7 +15,7 @@ pub fn absent<T>(handle: usize, result: *mut T, code: Code) -> u32 {
     })
 }
 
-/// A pointer that is not null, for a function without a result.
+/// Checks that a pointer is not null, for a function without a result.
 pub fn any() -> *mut u8 {
     std::ptr::dangling_mut()
 }

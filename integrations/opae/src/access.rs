@@ -1,4 +1,4 @@
-//! `fpgaOpen`, `fpgaClose` and other functions for handles.
+//! `fpgaOpen`, `fpgaClose` and all other functions for handles of devices and accelerators.
 
 use std::ffi::c_int;
 
@@ -16,7 +16,7 @@ const HAS_PARENT: c_int = 2;
 pub struct OpenHandle {
     /// The handle in the session.
     pub handle: u64,
-    /// The object, as it was when it was opened.
+    /// The properties of the object at the time when it was opened.
     pub object: Object,
 }
 

@@ -1,5 +1,5 @@
-//! Attributes: information about an object in addition to its properties. An attribute has the name of the file in which the drivers of these
-//! cards show it. If the card's own driver and the kernel's driver use different names, both names exist.
+//! Attributes: information about an object in addition to its properties. An attribute has the name of the file by which the drivers of these cards
+//! show it. If the card's own driver and the kernel's driver use different names for a file, the attribute has both names.
 
 use session::{Attribute as Register, Counter, ErrorRegister, Kind, Object, Reply, Request};
 
@@ -13,9 +13,10 @@ pub struct Attribute {
     pub path: &'static str,
     source: Source,
     access: Access,
-    /// Whether the attribute is one of the object's errors. A second name of an error is not counted.
+    /// Whether the attribute counts as an error of the object. It is false for the second name of an error.
     is_error: bool,
-    /// The port of the attribute, if it belongs to a port. A device with fewer ports does not have the attribute.
+    /// The number of the port to which the attribute belongs, if it belongs to a port. A device that has no port of this number does not have the
+    /// attribute.
     port: Option<u8>,
 }
 
@@ -104,8 +105,8 @@ static DEVICE: [Attribute; 23] = [
     text("bitstream_id", |object| {
         format!("{:#x}", object.bitstream_id)
     }),
-    // The metadata would contain the date and the seed of a synthesis, which a simulated card does not have. It also has no cache, and no
-    // versions of a fabric.
+    // The metadata attributes do not exist, because they would contain the date and the seed of a synthesis, which a simulated card does not have.
+    // The card also has no cache, and no versions of an FPGA fabric.
     text("bitstream_metadata", |_| "0x0".to_owned()),
     text("cache_size", |_| "0".to_owned()),
     text("fabric_version", |_| "0".to_owned()),
@@ -130,7 +131,7 @@ static DEVICE: [Attribute; 23] = [
     register("dperf/fabric/freeze", Register::IsFrozen, Set),
 ];
 
-/// The remaining attributes of a device: the performance counters of all ports together, and of each port.
+/// The performance counters of a device: of all ports together, and of each port.
 static COUNTERS: [[Attribute; 5]; 5] = [
     counters!("dperf/fabric", None),
     counters!("dperf/fabric/port0", Some(0)),
@@ -208,7 +209,7 @@ impl State {
                 let value = self.value(token, attribute)?;
                 Ok(match register {
                     Register::IsFrozen | Register::IsCounting(_) => format!("{value}\n"),
-                    // The text has the lower and the higher clock, in kHz.
+                    // The text of this attribute has the lower and the higher clock, in kHz.
                     Register::UserClock => format!("{} {}\n", value / 2000, value / 1000),
                     _ => format!("{value:#x}\n"),
                 })
@@ -243,7 +244,7 @@ impl State {
         self.store_register(token, attribute, value)
     }
 
-    /// Writes to the file of an attribute. As in the driver, errors can be cleared only by a write of the recorded errors.
+    /// Writes to the file of an attribute. As in the driver, a write clears errors only if it writes exactly the recorded errors.
     pub fn write(&mut self, token: Token, attribute: &Attribute, value: u64) -> Result<(), Code> {
         let is_right = match attribute.access {
             Read => false,
@@ -255,7 +256,7 @@ impl State {
             return Err(Code::Exception);
         }
         let stored = self.store_register(token, attribute, value);
-        // For a refused value, the driver returns an error of the operating system.
+        // If the driver refuses a value, it returns an error of the operating system.
         stored.map_err(|code| match code {
             Code::InvalidParam => Code::Exception,
             code => code,

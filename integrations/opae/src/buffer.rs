@@ -1,4 +1,4 @@
-//! `fpgaPrepareBuffer` and other functions for buffers.
+//! `fpgaPrepareBuffer` and all other functions for buffers.
 
 use std::ffi::c_int;
 use std::ops::Range;
@@ -31,8 +31,8 @@ fn page_for(len: u64) -> u64 {
     pages.into_iter().find(|&page| len <= page).unwrap_or(HUGE)
 }
 
-/// The page size for `len` bytes of the program's memory at `base`: the largest size of which the memory has only whole pages. Software that
-/// makes page tables for devices pins these pages one by one, and copies the lower bits of the program's address to the address for devices.
+/// The page size for `len` bytes of the program's memory at `base`: the largest page size by which both numbers are divisible. Software that makes
+/// page tables for devices pins these pages one by one, and copies the lower bits of the program's address to the address for devices.
 fn page_at(base: usize, len: u64) -> u64 {
     let pages = [HUGE, LARGE];
     let is_whole = |page: u64| (base as u64 | len).is_multiple_of(page);
@@ -133,8 +133,8 @@ impl State {
     }
 }
 
-/// Whether a part of a range of the program's memory is executable. Executable memory cannot be guarded: the fetch of an instruction would fault, and
-/// the fault handler may be in this memory. Under Valgrind all memory is executable, but no instruction is fetched from it directly.
+/// Whether a part of a range of the program's memory is executable. Pages of executable memory cannot be protected: the fetch of an instruction would
+/// fault, and the fault handler may be in this memory. Under Valgrind all memory is executable, but no instruction is fetched from it directly.
 fn holds_code(range: Range<usize>) -> bool {
     if valgrind::is_there() {
         return false;
@@ -144,7 +144,7 @@ fn holds_code(range: Range<usize>) -> bool {
     })
 }
 
-/// Copies the program's bytes to the beginning of a file. A system call reads the bytes, so an invalid address results in an error and not in a
+/// Writes the program's bytes to the beginning of a file. A system call reads the bytes, so an invalid address results in an error and not in a
 /// fault.
 pub fn copy_out(base: usize, len: usize, file: impl AsFd) -> Result<(), Code> {
     let mut done = 0;

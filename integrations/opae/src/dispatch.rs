@@ -1,4 +1,5 @@
-//! Determines the cause of a fault: the end of a store to registers, an access to a closed page, or an access to registers, in this order.
+//! Determines the cause of a fault. The possible causes are, in the order of the checks: the end of a store to registers, an access to a protected
+//! page of a buffer, and an access to registers.
 
 use crate::memory::guard;
 use crate::registers::context::Context;
@@ -25,7 +26,7 @@ pub fn dispatch(address: usize, context: &mut Context<'_>) -> bool {
     Locked.stretch(address).0 && instructions::begin(context, &Locked)
 }
 
-/// The registers of open handles. Each access takes the library's lock. If the lock cannot be taken, no address is a register.
+/// The registers of open handles. Each access takes the library's lock. If the lock cannot be taken, no address counts as a register.
 struct Locked;
 
 impl Bus for Locked {
@@ -40,7 +41,7 @@ impl Bus for Locked {
     }
 
     fn store(&self, address: usize, bytes: &[u8]) -> bool {
-        // The loss of a posted write is not reported.
+        // The program receives no error if a posted write is lost.
         with_register(address, bytes.len(), |state, register| {
             _ = state.store(register, bytes);
         })

@@ -36,8 +36,8 @@ pub fn answer<T>(place: *mut T, body: impl FnOnce(&mut State) -> Result<T, Code>
     })
 }
 
-/// Implements a C function that destroys the object whose name is at `place`. Returns the `fpga_result`. `end` ends operations that the object
-/// has begun.
+/// Implements a C function that destroys the object whose name is at `place`. Returns the `fpga_result`. The closure `end` ends operations that the
+/// object has begun.
 pub fn destroy<T: Any>(
     place: *mut usize,
     end: impl FnOnce(&mut State, T) -> Result<(), Code>,
@@ -71,7 +71,7 @@ fn connect(state: &mut State) {
     if known_mode() != Mode::Unknown {
         return;
     }
-    // The program may have loaded other shared objects after this library.
+    // The program may have loaded other shared objects after this library was initialised.
     adopt();
     crate::threads::lock::find_handlers();
     let link = socket().and_then(Link::connect);
@@ -99,7 +99,8 @@ fn beginning(link: &Link) -> [u64; 2] {
     [link.welcome.realtime, link.welcome.monotonic]
 }
 
-/// In a program of a session, lets shared objects that were loaded before this library use its functions, so that they read simulated time.
+/// In a program of a session, redirects function calls of shared objects that were loaded before this library to this library, so that they read
+/// simulated time.
 fn adopt() {
     #[cfg(target_arch = "x86_64")]
     if socket().is_some() {

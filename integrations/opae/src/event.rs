@@ -15,7 +15,7 @@ const INTERRUPT: u32 = 0;
 const ERROR: u32 = 1;
 const POWER_THERMAL: u32 = 2;
 
-/// A bit for each descriptor, which is one if the descriptor belongs to an event. Descriptors beyond the bits are treated as descriptors of
+/// A bit for each descriptor, which is one if the descriptor belongs to an event. Descriptors for which there is no bit are treated as descriptors of
 /// events.
 static DESCRIPTORS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 
@@ -152,7 +152,7 @@ extern "C" fn fpgaRegisterEvent(
             handle: opened.handle,
             what,
         };
-        // The lock is held, and the descriptor is used only during the call.
+        // The library's lock is held, and the descriptor is used only during this call.
         let descriptor = event.descriptor.try_clone().map_err(|_| Code::Exception)?;
         let request = Request::Listen {
             handle: subscription.handle,

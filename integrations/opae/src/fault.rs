@@ -1,5 +1,5 @@
-//! The handler of SIGSEGV: it executes the program's accesses to registers, and opens closed pages of buffers. All other faults are passed to
-//! the handler that was installed before.
+//! The handler of SIGSEGV: it executes the program's accesses to registers, and makes protected pages of buffers accessible. It passes all other
+//! faults to the handler that was installed before.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -24,7 +24,7 @@ pub fn prepare() -> Option<()> {
     None
 }
 
-/// Whether pages can be opened when they are accessed.
+/// Whether pages of buffers can be protected, so that each first access faults.
 pub fn can_guard() -> bool {
     cfg!(target_arch = "x86_64")
 }
@@ -79,8 +79,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         )
     };
     let before = note_handler(true);
-    // A signal that was sent by a process has no address.
-    // SAFETY: the system passes a valid pointer, as for the address.
+    // Only a fault has an address; a signal that a process has sent has none. SAFETY: the system passes a valid pointer, as for the address.
     let is_fault = unsafe { (*info).si_code } > 0;
     let done = catch_unwind(AssertUnwindSafe(|| {
         is_fault && dispatch(address, &mut Context::of(context_of))
@@ -95,7 +94,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     note_handler(before);
 }
 
-/// Handles no fault: this processor type is not supported.
+/// Handles no fault, because this processor type is not supported.
 #[cfg(not(target_arch = "x86_64"))]
 fn dispatch(_address: usize, _context: &mut Context<'_>) -> bool {
     false

@@ -1,5 +1,5 @@
-//! Handles a late load of this library (`dlopen`, `ctypes`). The objects of the program are then already bound to the C library. The stored
-//! addresses through which they call functions are changed to the functions of this library.
+//! Handles a late load of this library (`dlopen`, `ctypes`). After a late load, the program's objects are already bound to the C library, so the
+//! stored addresses by which they call functions are changed to addresses of this library's functions.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -41,7 +41,7 @@ struct Own {
 /// Whether this library was found to be loaded late.
 static IS_LATE: AtomicBool = AtomicBool::new(false);
 
-/// Whether this library was loaded after the C library, so that the program may have read real clocks before.
+/// Whether this library was loaded after the C library. If so, the program may have read real clocks before the load.
 pub fn is_late() -> bool {
     IS_LATE.load(Ordering::Relaxed)
 }
@@ -49,7 +49,7 @@ pub fn is_late() -> bool {
 /// If this library was loaded after the C library, lets all objects that are loaded now call the functions of this library instead.
 pub fn adopt() {
     let inside: *const c_void = (adopt as fn()) as *const c_void;
-    // If another library, such as the library of a sanitizer, is searched first, its functions call the next functions after it.
+    // If another library, such as the library of a sanitizer, is searched before this library, its functions call the functions of this library.
     let [first, system] = [c"clock_gettime", c"gnu_get_libc_version"].map(|name| {
         // SAFETY: the name ends with a zero.
         object_of(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
@@ -190,7 +190,7 @@ unsafe fn change(base: usize, dynamic: usize, own: &Own) {
 /// `place` holds the address of a function with the type of `function`.
 unsafe fn set(place: usize, function: usize) {
     let slot: *mut usize = ptr::with_exposed_provenance_mut(place);
-    // SAFETY: the place is mapped. If it is writable, it stays writable. Otherwise it is read-only, and is made read-only again.
+    // SAFETY: the place is mapped. If it is writable, it stays writable. If it is read-only, it is made writable, and then read-only again.
     unsafe {
         if slot.read() == function {
             return;

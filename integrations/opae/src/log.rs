@@ -4,7 +4,8 @@ use std::ffi::{c_char, c_int, c_void};
 
 use libc::FILE;
 
-/// `OPAE_LOG_ERROR`: the highest level that is printed if `LIBOPAE_LOG` is not set. Messages of this level are written to standard error.
+/// The value of `OPAE_LOG_ERROR`, the highest level that is printed if `LIBOPAE_LOG` is not set. Messages of this level are written to standard
+/// error.
 const ERROR: c_int = 0;
 
 unsafe extern "C" {
@@ -13,7 +14,7 @@ unsafe extern "C" {
     fn vfprintf(file: *mut FILE, format: *const c_char, arguments: *mut c_void) -> c_int;
 }
 
-/// The highest level that is printed.
+/// The highest level of messages that are printed.
 fn highest() -> c_int {
     // SAFETY: the name ends with a zero; the value belongs to the environment, which is not changed while it is read.
     unsafe {

@@ -21,7 +21,7 @@ const INTEGER: u32 = 0;
 const PERFORMANCE_COUNTER: u32 = 2;
 const OF_ACCELERATOR: u32 = 3;
 
-/// The number in the result for a metric with an unknown name.
+/// The number in the result if a metric with the requested name does not exist.
 const NO_METRIC: u64 = 0xff_ffff;
 
 /// `fpga_metric_info`.
@@ -64,7 +64,7 @@ const BUILDING_BLOCK: u64 = 2;
 const BLOCK: [u64; 2] = [0x9d73_e8f2_58e9_e3d7, 0x8781_6958_c148_4cd0];
 /// Offset of the first group in the block.
 const GROUPS: u64 = 0x20;
-/// Largest number of features in a list, and of counters in a block. A list with more entries is assumed to have no end.
+/// Largest number of features in a list, and of counters in a block. A longer list is assumed to have no end.
 const MOST: usize = 256;
 
 impl State {
@@ -225,7 +225,7 @@ extern "C" fn fpgaGetNumMetrics(handle: usize, num_metrics: *mut u64) -> u32 {
     })
 }
 
-/// Writes as many entries as there is space for. Afterwards `num_metrics` is the number of written entries.
+/// Writes as many entries as fit into the program's array. Sets `num_metrics` to the number of written entries.
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetMetricsInfo(
     handle: usize,
@@ -299,7 +299,7 @@ fn count(length: u64) -> Result<usize, Code> {
     }
 }
 
-/// Largest number of values in a call. It is more than a device has.
+/// Largest number of values that a call may request. It is larger than the number of metrics of a device.
 const MOST_VALUES: usize = 1 << 16;
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Registers: access by calls, and by pointers to unmapped memory, where the library executes the program's accesses (`registers/`).
+//! Accesses to registers, by calls and by pointers. The pointers are to unmapped memory, and the library executes the program's accesses to this
+//! memory (`registers/`).
 
 use session::{Reply, Request};
 
@@ -44,8 +45,8 @@ impl State {
         }
     }
 
-    /// Stores bytes to registers, by aligned accesses of 64, 8 and 4 bytes. If a part of a word is written, the word is loaded first, and stored
-    /// as a whole.
+    /// Stores bytes to registers, by aligned accesses of 64, 8 and 4 bytes. To write a part of a word, loads the word, changes the part, and stores
+    /// the whole word.
     pub fn store(&mut self, register: Register, bytes: &[u8]) -> Result<(), Code> {
         let Register { handle, offset } = register;
         let mut done = 0;

@@ -1,8 +1,9 @@
-//! Accesses to closed pages: either the program works with the page, or it polls a word until a device writes it.
+//! Handles accesses to protected pages of buffers: the program either works with a page, or polls a word in it until a device writes the word.
 //!
-//! All pages are closed together from time to time. A round is the list of a thread's accesses to closed pages between two of these times. A
-//! thread polls under three conditions: its last two rounds are the same, by instruction and address; it repeats one of the accesses; and in
-//! this time no simulated time has passed for it, and no access was the first access to a page in the epoch. One round is not enough, because it
+//! All pages are protected together from time to time. A round is the list of a thread's accesses that fault between two of these times. A thread
+//! counts as polling if three conditions hold. First, its last two rounds have the same accesses, by instruction and address. Second, it repeats one
+//! of these accesses. Third, simulated time has not passed for the thread in the current round, and has passed in earlier rounds only because it
+//! polled. The first access to a page in an epoch is charged, and belongs to no round. One round is not enough for the first condition, because it
 //! may be incomplete.
 
 use session::{Until, WaitEnd};
@@ -15,14 +16,14 @@ use crate::threads::lock::this_thread;
 use crate::threads::ticks;
 use crate::turns::is_alone;
 
-/// The time step when a program polls words of several buffers in turn, in femtoseconds.
+/// The simulated time, in femtoseconds, that passes at once while a program polls words of several buffers in turn.
 const STEP: u64 = 250_000_000;
 
 /// Longest simulated time that passes at once for a thread that polls, if the program has other threads, in femtoseconds: 1 us.
 const THREAD_STEP: u64 = 1_000_000_000;
 
-/// Largest charged time, in femtoseconds, that may not have passed when the program writes to memory: 1 us. A device sees the write earlier by
-/// this time.
+/// Largest charged time, in femtoseconds, that need not have passed in the simulation when the program writes to memory: 1 us. A device sees the
+/// write too early by up to this time.
 const SKEW: u64 = 1_000_000_000;
 
 impl State {
@@ -72,7 +73,7 @@ impl State {
         true
     }
 
-    /// Opens and charges the pages of a range that a system call will use.
+    /// Makes the pages of a range accessible for a system call, and charges the accesses.
     pub fn touch_range(&mut self, address: usize, len: usize, touch: Touch) {
         let epoch = self.buffers.epoch;
         let mut at = address;
@@ -90,9 +91,10 @@ impl State {
         ticks::wake();
     }
 
-    /// Lets the charged time pass before the program writes to memory that a device may poll, for example to a descriptor. Otherwise the device
-    /// would read the new value before the program has written it in simulated time. This is done only if the program has other threads, and its
-    /// times differ between runs anyway: the time at which pages are closed, and thus the time of this call, depends on real time.
+    /// Lets the charged time pass before the program writes to memory that a device may poll, for example to a descriptor. Otherwise the device would
+    /// read the new value before the program has written it in simulated time. The function has an effect only if the program has other threads,
+    /// because the simulated times of such a program differ between runs anyway: the time of this call depends on the real time at which pages are
+    /// protected.
     fn settle(&mut self) {
         let owes = self.link().is_ok_and(|link| link.debt.total() >= SKEW);
         if owes && self.active() && !is_alone() {
@@ -122,7 +124,7 @@ impl State {
         let now = self.link().map_or(0, |link| link.time());
         let why = match self.words(round) {
             Some(until) if is_alone() => self.look(until, self.horizon()),
-            // Another thread may have to act before the device writes, and needs the lock for this.
+            // The device may write only after an action of another thread, and this thread needs the lock for the action.
             Some(until) => self.look(until, self.horizon().min(now + THREAD_STEP)),
             None => self.look(Until::Limit, now + STEP),
         };

@@ -17,7 +17,7 @@ const DEVICE: u32 = 0;
 const ACCELERATOR: u32 = 1;
 const ASSIGNED: u32 = 0;
 const UNASSIGNED: u32 = 1;
-/// `FPGA_IFC_DFL`: the interface of the kernel's own driver.
+/// The value of `FPGA_IFC_DFL`, the interface of the kernel's own driver.
 const DFL: u32 = 0;
 /// Largest device number of a PCI bus.
 const LAST_DEVICE: u8 = 31;
@@ -40,7 +40,7 @@ pub struct Version {
     pub patch: u16,
 }
 
-/// Declares the properties. A filter may have each of them.
+/// Declares the properties. Each property may also be set in a filter.
 macro_rules! properties {
     ($($(#[$doc:meta])* $visibility:vis $field:ident: $type:ty,)*) => {
         /// The properties of an object, or of a filter.
@@ -142,7 +142,7 @@ impl Properties {
     }
 }
 
-/// The version in a bitstream ID: its upper four digits.
+/// The version in a bitstream ID: the upper four hexadecimal digits.
 fn version(bitstream_id: u64) -> Version {
     let digit = |place: u32| ((bitstream_id >> (4 * place)) & 0xf) as u8;
     Version {

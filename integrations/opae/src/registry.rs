@@ -1,6 +1,6 @@
 //! Names of objects for programs: addresses of unmapped memory, which are never reused.
 //!
-//! Therefore a token, handle or other object that was destroyed or never created is always detected.
+//! Because names are never reused, the use of a token, handle or other object that was destroyed or never created is always detected.
 
 use std::any::Any;
 use std::collections::BTreeMap;

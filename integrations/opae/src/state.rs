@@ -31,7 +31,7 @@ pub struct State {
     pub buffers: Buffers,
     /// The mapped registers.
     pub mappings: Mappings,
-    /// The last faults of threads.
+    /// The last rounds of faults of each thread, by which polling is detected.
     pub faults: Faults,
     /// The waiting threads.
     pub waiters: Waiters,
@@ -41,7 +41,7 @@ pub struct State {
     idle_looks: u32,
 }
 
-/// The clock of the process.
+/// The clock that the functions of this library show to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
@@ -56,9 +56,9 @@ pub enum Mode {
 }
 
 static MODE: AtomicU8 = AtomicU8::new(Mode::Unknown as u8);
-/// Whether the library is initialised. Earlier calls are made by libraries that were loaded before it.
+/// Whether the library is initialised. Calls before the initialisation are made by libraries that were loaded before this library.
 static READY: AtomicBool = AtomicBool::new(false);
-/// The last reported simulated time, for a signal handler that cannot take the lock.
+/// The simulated time that was reported last, for a signal handler that cannot take the lock.
 static REPORTED: AtomicU64 = AtomicU64::new(0);
 
 /// The time of day and the monotonic time at the beginning of the session, in nanoseconds.
@@ -124,7 +124,7 @@ pub fn began() -> Option<(u64, u64)> {
     })
 }
 
-/// The last reported simulated time, in femtoseconds.
+/// The simulated time that was reported last, in femtoseconds.
 pub fn reported_time() -> u64 {
     REPORTED.load(Ordering::Relaxed)
 }
@@ -161,7 +161,7 @@ impl State {
         self.link.as_mut().filter(|_| virtually)
     }
 
-    /// Sends a request to the session. Buffers are closed before a load or store, and after time has passed while an operation is
+    /// Sends a request to the session. Pages of buffers are protected before a load or store, and also after time has passed while an operation is
     /// outstanding.
     pub fn call(&mut self, request: Request, file: Option<BorrowedFd<'_>>) -> Result<Reply, Code> {
         if matches!(request, Request::Load { .. } | Request::Store { .. }) {
@@ -201,7 +201,7 @@ impl State {
     }
 
     /// Number of doublings of the cost of a clock read. If no operation is outstanding, a program that only reads the clock waits for its own
-    /// time-out. Its time steps therefore become larger.
+    /// time-out. Therefore simulated time passes in larger and larger steps.
     pub fn idle_doublings(&mut self) -> u32 {
         self.idle_looks = if self.active() {
             0

@@ -43,7 +43,7 @@ struct Owner {
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// A directory. It has names if the program requested its content, and `is_deep` is true if the program also requested the names in its
+    /// A directory. It has names only if the program requested its content; `is_deep` is true if the program also requested the names in
     /// subdirectories.
     Directory { names: Vec<String>, is_deep: bool },
     /// An attribute, and the text that was last read from it.
@@ -161,7 +161,7 @@ impl State {
     }
 }
 
-/// Passes to the program the system object that `find` creates for the name.
+/// Creates a system object by `find` for the name, and returns it to the program.
 fn get(
     name: *const c_char,
     object: *mut usize,

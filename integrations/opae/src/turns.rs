@@ -1,9 +1,9 @@
-//! The choice of when simulated time passes for threads that wait.
+//! Decides when simulated time passes for threads that wait.
 //!
-//! The threads of a program share one clock, and their computations take no simulated time. Therefore time passes only when no thread has work,
-//! and then to the first limit of a waiting thread: all threads wait at the same time, as on a real machine. The operating system provides the
-//! information whether a thread has work: it runs, or would run if a processor were free. The library does not wait for a thread that computes
-//! for long without any call, because this thread may poll memory for another thread.
+//! The threads of a program share one clock, and their computations take no simulated time. Therefore time passes only when no thread has work. It
+//! passes to the earliest limit of a waiting thread, so that all threads wait at the same time, as on a real machine. A thread has work if it runs,
+//! or would run if a processor were free; the operating system provides this information. The library does not wait for a thread that computes for
+//! long without any call, because this thread may be polling memory that another thread writes.
 
 use std::fs::{metadata, read_dir, read_to_string};
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +20,7 @@ use crate::valgrind;
 
 /// The end of a wait.
 pub enum WaitOutcome {
-    /// The function `rest` has detected the event of the thread.
+    /// The closure `rest` has detected the event for which the thread waits.
     Found,
     /// Simulated time has passed.
     Passed(WaitEnd),
@@ -33,7 +33,7 @@ const LONGEST: i64 = 20_000_000_000;
 const STUCK: i64 = 20_000_000;
 /// Factor for all these times under valgrind.
 const VALGRIND: i64 = 50;
-/// Length of a rest of a sleeping thread, in nanoseconds: `REST` if it has the first limit, and `LONG_REST` otherwise.
+/// Length of one rest of a waiting thread, in nanoseconds: `REST` if its limit is the earliest, and `LONG_REST` otherwise.
 const REST: i64 = 50_000;
 const LONG_REST: i64 = 2_000_000;
 /// Processor time that counts as noise, not as work, in nanoseconds.
@@ -55,7 +55,7 @@ pub enum Rest {
 /// threads.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 
-/// The first limit of all waiting threads.
+/// The earliest limit of all waiting threads.
 static FIRST: AtomicU64 = AtomicU64::new(u64::MAX);
 
 /// Real time that was spent on the simulation for a waiting thread, in nanoseconds. Other threads may be blocked during this time, so it does
@@ -94,9 +94,10 @@ pub fn wait_in_turn(
     });
     let mut patience = Patience::new();
     let mut is_found = kind == Rest::WaitsFirst && rest();
-    // The thread with the first limit may be blocked. Then another thread lets time pass for it.
+    // The thread with the earliest limit may be blocked. In this case, another thread lets time pass.
     let mut is_deputy = kind != Rest::Sleeps;
-    // Another thread may have caused the event just before it stopped working. So this thread must rest once more after no thread has work.
+    // Another thread may have caused the event just before it stopped working. So after the check that no thread has work, this thread must rest once
+    // more.
     let mut is_sure = kind == Rest::Sleeps;
     let over = loop {
         if is_found {
@@ -172,7 +173,7 @@ fn goes_on(waiter: &mut Waiter) -> bool {
 }
 
 impl State {
-    /// The first limit of a waiting thread that has not passed.
+    /// The earliest limit of a waiting thread that has not passed yet.
     pub fn horizon(&self) -> u64 {
         self.waiters.limit_after(reported_time())
     }
@@ -236,13 +237,13 @@ impl Patience {
         }
     }
 
-    /// Whether this thread has waited for the longest real time for other threads that make calls.
+    /// Whether this thread has already waited the longest permitted real time for other threads that make calls.
     fn has_lasted(&self) -> bool {
         let passed = PASSING.load(Ordering::Relaxed) - self.passing;
         real_time() - self.began - passed >= LONGEST
     }
 
-    /// Whether another thread has work, and this thread has not waited too long for it.
+    /// Whether another thread has work, and this thread has not yet waited the longest permitted time for it.
     fn has_work_to_wait_for(&mut self, waiters: &Waiters) -> bool {
         let work = work_of_program();
         let worked = work - std::mem::replace(&mut self.last_work, work);
@@ -284,7 +285,7 @@ fn others_run(waiters: &Waiters) -> bool {
 
 fn runs(thread: i32) -> bool {
     let status = read_to_string(format!("/proc/self/task/{thread}/stat"));
-    // The state follows the thread's name, which may contain any characters.
+    // In the file, the state comes after the thread's name, which may contain any characters.
     let after_name = status
         .as_deref()
         .ok()

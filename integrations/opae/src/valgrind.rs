@@ -23,8 +23,8 @@ const RUNNING_ON_VALGRIND: usize = 0x1001;
 #[cfg(target_arch = "x86_64")]
 fn request(arguments: [usize; 6]) -> usize {
     let mut result = 0;
-    // SAFETY: the rotations add up to full turns, and the exchange is of a register with itself. No register changes except the result, which
-    // only valgrind changes.
+    // SAFETY: the rotations add up to full turns, and the exchange is of a register with itself. So no register changes, except that valgrind writes
+    // the result.
     unsafe {
         std::arch::asm!(
             "rol rdi, 3",

@@ -1,8 +1,8 @@
-//! A thread that closes open pages again while a program accesses them without any call, so that polling is detected.
+//! A thread that protects accessible pages of buffers again while a program accesses them without any call, so that polling is detected.
 //!
-//! The thread measures processor time and not real time, because a program does not poll while the operating system has suspended it. The
-//! operating system updates the processor time of a whole process only at its ticks, some milliseconds apart, while another thread runs. It
-//! provides the processor time of a single thread without delay. Therefore the thread that has opened a page last is also measured separately,
+//! The thread measures processor time and not real time, because a program does not poll while the operating system has suspended it. The operating
+//! system updates the processor time of a whole process only at its ticks, some milliseconds apart, while another thread runs. It provides the
+//! processor time of a single thread without delay. Therefore the thread that has faulted on a protected page last is also measured separately,
 //! because it is nearly always the thread that polls.
 
 use std::{ptr, thread};
@@ -16,7 +16,7 @@ use crate::threads::lock::{block_signals, unblock_signals};
 use crate::threads::ticks::{self, sleep_unless};
 use crate::valgrind;
 
-/// Processor time, in nanoseconds, that a program may use open pages before they are closed.
+/// Processor time, in nanoseconds, for which a program may use accessible pages before they are protected.
 const PATIENCE: i64 = 50_000;
 /// The value of `PATIENCE` under valgrind, where instructions take about a hundred times as long.
 const PATIENCE_OF_VALGRIND: i64 = 5_000_000;
@@ -41,7 +41,7 @@ fn watch() {
     let (mut seen, mut since) = (0, Worked::default());
     loop {
         rest(patience);
-        // For example, the program waits in a call and there are no open pages.
+        // No page is accessible, for example because the program waits in a call.
         if !has_open_pages() {
             sleep_unless(has_open_pages);
             continue;
@@ -73,7 +73,7 @@ fn watch() {
 struct Worked {
     /// The processor time of all threads except the library's thread.
     others: i64,
-    /// The processor time of the thread that has opened a page last.
+    /// The processor time of the thread that has faulted on a protected page last.
     opener: i64,
 }
 

@@ -1,7 +1,7 @@
 //! Waiting for descriptors: `poll`, `select`, `epoll_wait` and similar functions.
 //!
-//! A descriptor that is ready is returned at once. Otherwise simulated time passes: to the next interrupt if a descriptor belongs to an event,
-//! or to the time limit. A wait without a limit and without events is a wait in real time.
+//! If a descriptor is ready, the functions return at once. Otherwise simulated time passes, up to the next interrupt if a descriptor belongs to an
+//! event, and at most up to the time limit. A wait without a time limit and without a descriptor of an event is a wait in real time.
 
 use std::ffi::{c_int, c_ulong};
 use std::ptr;
@@ -23,7 +23,7 @@ const SLICE: c_int = 10;
 /// The length of a wait in real time.
 #[derive(Clone, Copy)]
 enum Real {
-    /// The time limit of the program, because no time is simulated.
+    /// The time limit that the program gave, because the session has no virtual time.
     Given,
     Now,
     Moment,
@@ -106,7 +106,7 @@ fn wait(
         }
         match (why, limit) {
             (WaitEnd::Happened | WaitEnd::Interrupted, _) => {}
-            // The simulation has no event before the limit, but other processes may cause one.
+            // The simulation has no event before the limit, but other processes may cause an event.
             (WaitEnd::Quiet, Some(limit)) if reported_time() < limit => {}
             (_, Some(_)) => return 0,
             (_, None) => {
@@ -400,7 +400,8 @@ unsafe extern "C" fn epoll_pwait2(
     )
 }
 
-/// Whether the descriptors of an `epoll` descriptor may contain an event. These descriptors are not known, so any subscription counts.
+/// Whether the descriptors of an `epoll` descriptor may contain an event. The library does not know these descriptors, so the function returns true
+/// if the process has any subscription.
 fn is_any_subscribed() -> bool {
     with_state(State::has_subscription).unwrap_or(false)
 }

@@ -1,4 +1,5 @@
-//! Timed waits of C++ futures. The C++ library makes these waits by direct system calls in functions of its own, which are replaced here.
+//! Timed waits of C++ futures. The C++ library makes these waits by direct system calls in its own functions, so this module replaces these
+//! functions.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr;
@@ -7,7 +8,7 @@ use libc::{clockid_t, timespec};
 
 use super::threads::wait_if_needed;
 
-/// Waits in real time until the word at `word` changes. Returns an error number. Any result except a time-out may be spurious.
+/// Waits in real time until the word at `word` changes. Returns an error number. If the result is not a time-out, the word may be unchanged.
 fn wait_really(word: *mut u32, value: u32, clock: clockid_t, until: *const timespec) -> c_int {
     let flag = if clock == libc::CLOCK_REALTIME {
         libc::FUTEX_CLOCK_REALTIME

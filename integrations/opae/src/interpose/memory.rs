@@ -1,5 +1,5 @@
-//! System calls with pointers to memory. The kernel returns an error for closed pages instead of a fault, so the pages are opened before the
-//! call.
+//! System calls with pointers to memory. For a protected page, the kernel would return an error instead of a fault, so the pages are made accessible
+//! before the call.
 
 use std::ffi::{c_int, c_void};
 
@@ -12,7 +12,7 @@ use crate::memory::Touch;
 use crate::memory::guard::may_touch;
 use crate::state::{Mode, known_mode};
 
-/// Runs `call` while the pages of `ranges` are open.
+/// Runs `call` while the pages of `ranges` are accessible.
 fn with_open<T>(
     ranges: impl Iterator<Item = (usize, usize)> + Clone,
     touch: Touch,

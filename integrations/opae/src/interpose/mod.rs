@@ -1,7 +1,7 @@
 //! Replacements of functions of the C library: time, sleep, waiting for descriptors, and system calls that use buffers.
 //!
-//! A program calls these functions because this library is searched before the C library. Unless the session has virtual time, each function
-//! calls the real function. Some functions may be called before this library is initialised. They then make system calls.
+//! A program calls these functions because this library is searched before the C library. Unless the session has virtual time, each function calls
+//! the real function. Functions that may be called before this library is initialised make system calls until it is.
 
 mod descriptors;
 mod futures;

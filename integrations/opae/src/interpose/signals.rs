@@ -1,6 +1,6 @@
-//! Signals of programs that handle or block SIGSEGV. If the program installs a handler after the library, the library calls it for faults that
-//! it does not handle itself. If the program blocks SIGSEGV, the signal stays unblocked, because a blocked fault would end the process. The
-//! library also records whether the program has other handlers, because its lock must block their signals.
+//! Signals of programs that handle or block SIGSEGV. If the program installs a handler after the library, the library calls this handler for faults
+//! that the library does not handle. If the program blocks SIGSEGV, the signal stays unblocked, because a fault whose signal is blocked would end the
+//! process. The library also records whether the program has handlers of other signals, because the library's lock must block these signals.
 
 use std::ffi::c_int;
 

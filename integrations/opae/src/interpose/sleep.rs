@@ -1,4 +1,4 @@
-//! Sleep: simulated time passes without real time.
+//! The functions that sleep: simulated time passes, but no real time.
 
 use std::ffi::{c_int, c_uint};
 

@@ -1,7 +1,7 @@
 //! Waits with a time limit for another thread or for a signal.
 //!
-//! The other thread works in real time. Therefore this thread waits repeatedly for a short real time, until simulated time has reached its
-//! limit.
+//! The thread that ends such a wait works in real time. Therefore a waiting thread waits repeatedly for a short real time, until the wait ends or
+//! simulated time has reached the limit of the wait.
 
 use std::ffi::{c_int, c_void};
 
@@ -17,7 +17,7 @@ use crate::abi::user_pointer;
 use crate::state::reported_time;
 use crate::turns::{Rest, wait_in_turn};
 
-/// Length of one of these short waits, in milliseconds.
+/// Length of one short wait in real time, in milliseconds.
 pub const MOMENT: c_int = 2;
 
 /// The clock of a limit: the clock whose value at the beginning of the session is nearest to the limit.
@@ -174,7 +174,7 @@ clocked! {
     pthread_clockjoin_np(thread: pthread_t, result: *mut *mut c_void);
 }
 
-/// Waits by `really` for a condition. If the condition already holds, no time passes. Returns an error number.
+/// Waits for a condition by the real function `really`. If the condition already holds, no time passes. Returns an error number.
 pub fn wait_if_needed(
     clock: clockid_t,
     until: *const timespec,
@@ -194,7 +194,7 @@ pub fn wait_if_needed(
     waited.unwrap_or_else(|| really(clock, until))
 }
 
-/// `thrd_timedout` and `thrd_error`.
+/// The values of `thrd_timedout` and `thrd_error`.
 const TIMED_OUT: c_int = 4;
 const ERROR: c_int = 2;
 

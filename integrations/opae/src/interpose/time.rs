@@ -107,7 +107,7 @@ unsafe extern "C" fn time(result: *mut time_t) -> time_t {
     seconds
 }
 
-/// The processor time, which programs use to measure their work. In a session it is the time since the session began.
+/// The processor time, which programs use to measure their work. In a session it is the simulated time since the session began.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn clock() -> libc::c_long {
     let shown = ready().then(|| look(libc::CLOCK_MONOTONIC)).flatten();

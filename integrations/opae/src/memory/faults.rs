@@ -1,4 +1,5 @@
-//! Rounds: a round is the list of a thread's accesses to closed pages between two times at which all pages are closed.
+//! Rounds of accesses. All pages of buffers are protected together from time to time. A round is the list of a thread's accesses that fault between
+//! two of these times.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub struct Faults(BTreeMap<usize, Rounds>);
 /// The last rounds of a thread.
 #[derive(Debug, Default)]
 pub struct Rounds {
-    /// Number of times that the pages had been closed at the beginning of the current round.
+    /// Number of times that the pages had been protected at the beginning of the current round.
     closing: u64,
     /// Whether simulated time has passed for a polling thread in the current round.
     waited: bool,
@@ -24,14 +25,14 @@ pub struct Rounds {
     earlier: Vec<Fault>,
 }
 
-/// An access to a closed page.
+/// An access to a protected page.
 #[derive(Clone, Copy, Debug)]
 pub struct Fault {
     /// The address of the instruction.
     pub instruction: usize,
     /// The address of the access.
     pub address: usize,
-    /// The content of the cache line when the access was allowed.
+    /// The content of the cache line at the time when the access was allowed.
     pub line: [u8; LINE],
 }
 
@@ -47,7 +48,8 @@ impl Faults {
         Faults(BTreeMap::new())
     }
 
-    /// Clears the rounds of a thread for which time has passed for another reason. Its next accesses do not count as polling.
+    /// Clears the rounds of a thread, because simulated time has passed for it for another reason than polling. Its next accesses do not count as
+    /// polling.
     pub fn forget(&mut self, thread: usize) {
         if let Some(rounds) = self.0.get_mut(&thread) {
             rounds.this.clear();
@@ -56,7 +58,7 @@ impl Faults {
         }
     }
 
-    /// The rounds of a thread; starts a new round if pages were closed.
+    /// The rounds of a thread. Starts a new round if pages were protected since its last access.
     pub fn round(&mut self, thread: usize, closing: u64) -> &mut Rounds {
         if self.0.len() > THREADS {
             self.0.clear();
@@ -73,7 +75,8 @@ impl Faults {
 }
 
 impl Rounds {
-    /// The accesses of the last round, if the thread polls and `fault` repeats one of them. Returns them at most once in a round.
+    /// The accesses of the last round, if the thread polls and `fault` repeats one of these accesses. In each round, the accesses are returned at
+    /// most once.
     pub fn looks(&mut self, fault: &Fault) -> Option<Vec<Fault>> {
         let within = |round: &[Fault], fault: &Fault| round.iter().any(|one| one.again(fault));
         let is_same = self.before.iter().all(|one| within(&self.earlier, one))

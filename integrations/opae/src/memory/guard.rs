@@ -1,5 +1,5 @@
-//! Memory that is shared with devices. In virtual time each page is open or closed for the program. An access to a closed page is charged.
-//! Repeated accesses show that the program polls a word.
+//! Memory that is shared with devices. In virtual time each page is open (accessible for the program) or closed (protected, so that an access
+//! faults). The time of a faulting access is charged. Repeated faults show that the program polls a word.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,10 +17,10 @@ pub const LINE: usize = 64;
 static LOW: AtomicUsize = AtomicUsize::new(usize::MAX);
 static HIGH: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a page was opened after all pages were closed.
+/// Whether a page was made accessible after all pages were protected.
 static HAS_OPEN_PAGES: AtomicBool = AtomicBool::new(false);
 
-/// Whether a page may be open and must be closed again. The lock is not needed.
+/// Whether a page may be accessible, so that it must be protected again. The caller need not hold the lock.
 pub fn has_open_pages() -> bool {
     HAS_OPEN_PAGES.load(Ordering::SeqCst)
 }
@@ -37,11 +37,11 @@ pub struct Buffers {
     by_base: BTreeMap<usize, Buffer>,
     /// Number of stores and loads to devices so far.
     pub epoch: u64,
-    /// Number of system calls that use pages at present.
+    /// Number of current system calls that use pages.
     used: u32,
-    /// Whether pages must be closed at the end of the last system call that uses pages.
+    /// Whether pages must be protected when the last of these system calls ends.
     late: bool,
-    /// Number of times that pages were closed.
+    /// Number of times that pages were protected.
     pub closing: u64,
 }
 
@@ -57,17 +57,17 @@ pub struct Buffer {
     pub id: u64,
     /// The number of the buffer in the program.
     pub wsid: u64,
-    /// The address for devices.
+    /// The address of the buffer for devices.
     pub address: u64,
-    /// Whether the memory belonged to the program before.
+    /// Whether the memory belonged to the program before it became a buffer.
     pub preallocated: bool,
-    /// The library's own mapping, which is always open.
+    /// The library's own mapping of the memory, which is always accessible.
     pub inside: SharedMemory,
-    /// The state of the pages. `None` if the pages are always open.
+    /// The state of the pages. `None` if the pages are always accessible.
     pub pages: Option<Pages>,
 }
 
-/// The open pages, and the pages that were charged.
+/// The pages that are accessible, and the pages whose first access was charged.
 #[derive(Debug)]
 pub struct Pages {
     open: Vec<bool>,
@@ -76,7 +76,7 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// The pages of a buffer of `len` bytes, all closed.
+    /// The pages of a buffer of `len` bytes, all of which are protected.
     pub fn closed(len: usize) -> Self {
         let count = len / PAGE;
         Pages {
@@ -92,12 +92,12 @@ impl Buffer {
         protect(self.base, pages, flags)
     }
 
-    /// Whether the pages of the buffer are opened and closed.
+    /// Whether the pages of the buffer are protected from time to time.
     pub fn is_guarded(&self) -> bool {
         self.pages.is_some()
     }
 
-    /// Whether the page at `address` is open.
+    /// Whether the page at `address` is accessible.
     pub fn is_open(&self, address: usize) -> bool {
         let page = (address - self.base) / PAGE;
         self.pages.as_ref().is_none_or(|pages| pages.open[page])
@@ -111,7 +111,7 @@ impl Buffer {
         (offset, line)
     }
 
-    /// Marks the page at `address` as charged in this epoch. Returns whether it was not charged before.
+    /// Marks the page at `address` as charged in this epoch. Returns whether it had not been charged in this epoch before.
     pub fn charge(&mut self, address: usize, epoch: u64) -> bool {
         let page = (address - self.base) / PAGE;
         self.pages
@@ -119,7 +119,7 @@ impl Buffer {
             .is_some_and(|pages| std::mem::replace(&mut pages.charged[page], epoch) != epoch)
     }
 
-    /// Opens the page at `address`, or all pages if the system cannot make more mappings.
+    /// Makes the page at `address` accessible, or all pages if the system cannot make more mappings.
     pub fn open(&mut self, address: usize) {
         let page = (address - self.base) / PAGE;
         let all = MprotectFlags::READ | MprotectFlags::WRITE;
@@ -139,8 +139,8 @@ impl Buffer {
         }
     }
 
-    /// Closes the open pages, and returns whether there were any. The function neither allocates nor frees memory, because it may be called from
-    /// an allocator.
+    /// Protects the accessible pages; returns whether any page was accessible. The function neither allocates nor frees memory, because it may be
+    /// called from an allocator.
     fn close(&mut self) -> bool {
         let (base, all) = (self.base, self.len / PAGE);
         let Some(pages) = &mut self.pages else {
@@ -149,7 +149,7 @@ impl Buffer {
         let closes = !pages.runs.is_empty();
         for run in &pages.runs {
             pages.open[run.clone()].fill(false);
-            // If the system cannot make more mappings, the whole buffer is closed at once.
+            // If the system cannot make more mappings, the whole buffer is protected at once.
             if !protect(base, run.clone(), MprotectFlags::empty()) {
                 protect(base, 0..all, MprotectFlags::empty());
             }
@@ -158,7 +158,7 @@ impl Buffer {
         closes
     }
 
-    /// Opens all pages permanently.
+    /// Makes all pages permanently accessible.
     pub fn open_for_good(&mut self) {
         let all = MprotectFlags::READ | MprotectFlags::WRITE;
         if self.pages.take().is_some() {
@@ -185,7 +185,7 @@ impl Buffers {
         }
     }
 
-    /// Adds a buffer; if it is guarded, all its pages are closed.
+    /// Adds a buffer. If it is guarded, all its pages are protected.
     pub fn insert(&mut self, buffer: Buffer) {
         if buffer.is_guarded() {
             buffer.protect(0..buffer.len / PAGE, MprotectFlags::empty());
@@ -195,7 +195,7 @@ impl Buffers {
         self.by_base.insert(buffer.base, buffer);
     }
 
-    /// Whether a page is open and must be closed again.
+    /// Whether a page is accessible, so that it must be protected again.
     pub fn has_open_pages(&self) -> bool {
         let mut pages = self.by_base.values().filter_map(|it| it.pages.as_ref());
         pages.any(|pages| !pages.runs.is_empty())
@@ -224,13 +224,13 @@ impl Buffers {
         self.by_base.remove(&base)
     }
 
-    /// Starts a new epoch before a store or load to a device: later accesses to pages are charged again.
+    /// Starts a new epoch before a store or load to a device. In a new epoch, the first access to each page is charged again.
     pub fn begin(&mut self) {
         self.epoch += 1;
         self.close();
     }
 
-    /// Closes the open pages, now or at the end of the last system call that uses them.
+    /// Protects the accessible pages, at once or at the end of the last system call that uses pages.
     pub fn close(&mut self) {
         self.late = self.used > 0;
         if self.late {
@@ -244,7 +244,7 @@ impl Buffers {
         self.closing += u64::from(closed);
     }
 
-    /// Begins a system call that uses pages, which stay open until its end.
+    /// Begins a system call that uses pages. They stay accessible until the call ends.
     pub fn begin_use(&mut self) {
         self.used += 1;
     }
@@ -257,7 +257,7 @@ impl Buffers {
         }
     }
 
-    /// Releases the buffers of a handle that is closed. The program keeps the memory, but it is no longer shared.
+    /// Releases the buffers of a handle that is closed. The program keeps the memory, but the memory is no longer shared.
     pub fn forget(&mut self, owner: usize) {
         self.by_base.retain(|_, buffer| {
             let kept = buffer.owner != owner;
@@ -268,7 +268,7 @@ impl Buffers {
         });
     }
 
-    /// Opens all pages of all buffers permanently.
+    /// Makes all pages of all buffers permanently accessible.
     pub fn open_for_good(&mut self) {
         self.by_base.values_mut().for_each(Buffer::open_for_good);
     }

@@ -1,9 +1,9 @@
-//! Memory that devices share with the program: open and closed pages, and the detection of polling by the accesses to closed pages.
+//! Memory that devices share with the program: pages that are accessible or protected, and the detection of polling by accesses to protected pages.
 
 pub mod faults;
 pub mod guard;
 
-/// The first access to a page.
+/// The kind of the first access to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     Read,

@@ -54,7 +54,8 @@ impl Mappings {
         })
     }
 
-    /// Whether `address` is in registers, and the number of bytes to the end of these registers, or from other memory to the next registers.
+    /// Whether `address` is in registers, with the number of bytes to the end of these registers; outside of registers, with the number of bytes to
+    /// the next registers.
     pub fn stretch(&self, address: usize) -> (bool, usize) {
         let mut until = usize::MAX;
         for mapping in &self.0 {

@@ -53,8 +53,8 @@ impl<T> Lock<T> {
         Some(Guard { lock: self, mask })
     }
 
-    /// Locks the value, unless another thread holds the lock for long. It is for callers for which the holder of the lock may wait. A holder
-    /// that `is_brief` waits for no other thread, so the caller waits for its end.
+    /// Locks the value, unless another thread holds the lock for long. It is for callers for which the holder of the lock may be waiting. If
+    /// `is_brief` is true for the holder, the holder waits for no other thread, so the caller waits until the holder unlocks.
     pub fn lock_soon(&self, is_brief: impl Fn(usize) -> bool) -> Option<Guard<'_, T>> {
         if self.owner.load(Ordering::Relaxed) == this_thread() {
             return None;
@@ -177,9 +177,9 @@ fn block_unless_blocked() -> Option<libc::sigset_t> {
 /// Whether the program may have handlers of [deferrable signals](deferrable): [`INSTALLED`], [`EARLIER`] or both.
 static HANDLERS: AtomicU8 = AtomicU8::new(EARLIER);
 
-/// The program has installed a handler since the library was loaded.
+/// Flag: the program has installed a handler since the library was loaded.
 const INSTALLED: u8 = 1;
-/// The program may have installed a handler before the library was loaded.
+/// Flag: the program may have installed a handler before the library was loaded.
 const EARLIER: u8 = 2;
 
 /// Records that the program is about to install a handler of `signal`.
@@ -258,7 +258,7 @@ pub fn unblock_signals(before: &libc::sigset_t) {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, ptr::null_mut()) };
 }
 
-/// Waits until `word` is no longer `value`, for at most `limit` of real time. The wait may also end without a reason.
+/// Waits until `word` is no longer `value`, for at most `limit` of real time. The wait may also end earlier, although `word` is unchanged.
 pub fn futex_wait(word: &AtomicU32, value: u32, limit: Option<Timespec>) {
     let _ = futex::wait(word, futex::Flags::PRIVATE, value, limit.as_ref());
 }

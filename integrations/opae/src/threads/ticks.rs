@@ -1,4 +1,5 @@
-//! Calls, faults and processor time, by which the thread that closes pages, and threads that wait, detect the activity of other threads.
+//! Counts calls and faults, and measures processor time. By these numbers the thread that protects pages, and threads that wait, detect the activity
+//! of other threads.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -7,24 +8,24 @@ use crate::threads::lock::{futex_wait, futex_wake, this_thread};
 
 /// Number of calls and faults so far.
 static TICKS: AtomicU64 = AtomicU64::new(0);
-/// Whether a page was opened after the thread that closes pages began to sleep. Calls do not wake this thread, because each call closes all
-/// pages while an operation is outstanding.
+/// Whether a page was made accessible after the thread that protects pages began to sleep. Calls do not wake this thread, because each call protects
+/// all pages while an operation is outstanding.
 static WANTED: AtomicU32 = AtomicU32::new(0);
 
-/// The thread ID of the thread that closes pages.
+/// The thread ID of the thread that protects pages.
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// The library's [number](this_thread) of the thread that closes pages.
+/// The library's [number](this_thread) of the thread that protects pages.
 static MARK: AtomicUsize = AtomicUsize::new(0);
 
-/// The thread ID of the thread that has opened a page last.
+/// The thread ID of the thread that has faulted on a protected page last.
 static OPENER: AtomicI32 = AtomicI32::new(0);
 
-/// Whether `thread` is the thread that closes pages.
+/// Whether `thread` is the thread that protects pages.
 pub fn is_watch(thread: i32) -> bool {
     THREAD.load(Ordering::Relaxed) == thread
 }
 
-/// Whether `mark` is the library's number of the thread that closes pages. While this thread holds the lock, it waits for no other thread.
+/// Whether `mark` is the library's number of the thread that protects pages. While that thread holds the lock, it waits for no other thread.
 pub fn is_watch_mark(mark: usize) -> bool {
     mark != 0 && MARK.load(Ordering::Relaxed) == mark
 }
@@ -39,21 +40,21 @@ pub fn tick() {
     TICKS.fetch_add(1, Ordering::Release);
 }
 
-/// Counts the fault of this thread, which opens a page, and wakes the thread that closes pages.
+/// Counts a fault of this thread that makes a page accessible, and wakes the thread that protects pages.
 pub fn note_opening() {
     OPENER.store(thread_number(), Ordering::Relaxed);
     tick();
     wake();
 }
 
-/// Wakes the thread that closes pages, because a page is open.
+/// Wakes the thread that protects pages, because a page is accessible.
 pub fn wake() {
     if WANTED.swap(1, Ordering::SeqCst) == 0 {
         futex_wake(&WANTED, 1);
     }
 }
 
-/// Records that this thread is the thread that closes pages.
+/// Records that this thread is the thread that protects pages.
 pub fn note_watch() {
     THREAD.store(thread_number(), Ordering::Relaxed);
     MARK.store(this_thread(), Ordering::Relaxed);
@@ -71,7 +72,7 @@ pub fn thread_number() -> i32 {
     })
 }
 
-/// Sleeps until a page is opened, unless `is_needed` is already true.
+/// Sleeps until a page is made accessible, unless `is_needed` is already true.
 pub fn sleep_unless(is_needed: impl Fn() -> bool) {
     WANTED.store(0, Ordering::SeqCst);
     if !is_needed() {
@@ -84,12 +85,12 @@ pub fn work_of_others() -> i64 {
     work(libc::CLOCK_PROCESS_CPUTIME_ID) - work(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// The processor time of all threads except this thread and the thread that closes pages, in nanoseconds.
+/// The processor time of all threads except this thread and the thread that protects pages, in nanoseconds.
 pub fn work_of_program() -> i64 {
     work_of_others() - work(clock_of(THREAD.load(Ordering::Relaxed)))
 }
 
-/// The processor time of the thread that has opened a page last, in nanoseconds.
+/// The processor time of the thread that has faulted on a protected page last, in nanoseconds.
 pub fn work_of_opener() -> i64 {
     work(clock_of(OPENER.load(Ordering::Relaxed)))
 }

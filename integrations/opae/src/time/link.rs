@@ -16,7 +16,7 @@ pub struct Link {
     pub welcome: Welcome,
     /// Simulated time of the last answer, in femtoseconds.
     pub now: u64,
-    /// Work that was charged since the last answer.
+    /// The work of the process that was charged since the last answer.
     pub debt: Work,
     /// Whether, at the last answer, an operation could still write to memory or signal an interrupt.
     pub active: bool,
@@ -42,7 +42,7 @@ impl Link {
         })
     }
 
-    /// The simulated time, with the charged time.
+    /// The simulated time of the last answer, plus the time that was charged since.
     pub fn time(&self) -> u64 {
         self.now.saturating_add(self.debt.total())
     }
@@ -78,7 +78,7 @@ impl Link {
         Ok(answer.outcome?)
     }
 
-    /// Waits in simulated time. After the end of the session it returns at once, and the time up to the limit is charged.
+    /// Waits in simulated time. After the end of the session, the function returns at once, and charges the time up to the limit.
     pub fn wait(&mut self, until: Until, limit: u64) -> WaitEnd {
         loop {
             match self.call(Request::Wait { until, limit }, None) {

@@ -20,7 +20,7 @@ pub struct Waiter {
 /// The permissions of a waiting thread.
 #[derive(Clone, Copy)]
 pub struct May {
-    /// The thread may let time pass although another thread has the first limit.
+    /// The thread may let time pass although the limit of another thread is earlier.
     pub is_deputy: bool,
     /// The thread may let time pass at once, without a second check.
     pub is_sure: bool,
@@ -31,17 +31,17 @@ pub struct May {
 pub enum Choice {
     /// The limit of the thread has passed.
     Over,
-    /// The thread lets time pass until the event `until`, and at most to `limit`. `is_next` is true if this is its own limit.
+    /// The thread lets time pass until the event `until`, and at most to `limit`. `is_next` is true if `limit` is the thread's own limit.
     Pass {
         until: Until,
         limit: u64,
         is_next: bool,
     },
-    /// No thread has work. The thread lets time pass if this is still true at the next check.
+    /// No thread has work. If this is still true at the next check, the thread lets time pass.
     Idle,
-    /// The thread has the first limit, but must wait until other threads have no work.
+    /// The limit of the thread is the earliest, but the thread must wait until other threads have no work.
     Next,
-    /// Another thread has the first limit.
+    /// The limit of another thread is the earliest.
     Other,
 }
 
@@ -63,7 +63,7 @@ impl Waiters {
         }
     }
 
-    /// The first limit after `time`.
+    /// The earliest limit of a waiting thread after `time`.
     pub fn limit_after(&self, time: u64) -> u64 {
         let limits = self.0.iter().map(|waiter| waiter.limit);
         limits
@@ -72,7 +72,7 @@ impl Waiters {
             .unwrap_or(u64::MAX)
     }
 
-    /// Whether a thread waits only for time.
+    /// Whether there is a thread that waits only for time.
     pub fn sleeps(&self, thread: i32) -> bool {
         let mut waiters = self.0.iter();
         waiters.any(|waiter| waiter.thread == thread && waiter.sleeps)

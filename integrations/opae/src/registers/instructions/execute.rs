@@ -1,14 +1,14 @@
 //! Execution of an instruction that accesses registers of a device: the processor executes a copy with another memory operand.
 //!
-//! The copy is in the code of a slot and uses the scratch memory of the slot. For a load, the scratch memory is filled from the device before
-//! the copy runs, and the slot ends with a jump to the next instruction. For a store, the slot ends with an access to an unmapped page. The
-//! fault of this access calls the handler again, which sends the written bytes to the device. So no flag is emulated, and few registers: the
-//! handler itself executes only moves from and to general registers, which are nearly all accesses of programs, in one fault. String
+//! The copy is in the code of a slot and uses the scratch memory of the slot. For a load, the scratch memory is filled from the device before the
+//! copy runs, and the slot ends with a jump to the program's next instruction. For a store, the slot ends with an access to an unmapped page. The
+//! fault of this access calls the handler again, which sends the written bytes to the device. So the processor itself sets flags and registers. Only
+//! moves from and to general registers, which are nearly all accesses of programs, are executed by the handler itself, in one fault. String
 //! instructions have no operand that can be replaced: see `strings.rs`.
 //!
 //! No page is writable and executable: the code of the slots is an anonymous file that is mapped twice, once to write and once to execute. The
-//! program returns from the handler by `iret`, which is a serializing instruction. The processor therefore executes the bytes that were written
-//! at the other address.
+//! program returns from the handler by `iret`, which is a serializing instruction. Therefore the processor executes the bytes that the handler has
+//! written at the writable address.
 
 use std::ffi::c_int;
 use std::os::fd::OwnedFd;
@@ -146,7 +146,7 @@ pub fn begin(context: &mut Context<'_>, bus: &dyn Bus) -> bool {
         code.extend(jump(instruction.next_ip()));
         BUSY[slot].store(false, Ordering::Relaxed);
     }
-    // The rest of the slot is overwritten, so that no bytes of its last instruction remain: valgrind decodes the bytes after the access to the
+    // The rest of the slot is overwritten, so that no bytes of an earlier instruction remain: valgrind also decodes the bytes after the access to the
     // unmapped page.
     code.resize(CODE, BREAKPOINT);
     write_memory(area.writable + slot * CODE, &code);
@@ -316,7 +316,7 @@ fn has_mask(instruction: &Instruction) -> bool {
     instruction.has_op_mask() || older.contains(&instruction.mnemonic())
 }
 
-/// Whether the instruction controls caches, which do not contain registers of devices.
+/// Whether the instruction controls caches. It has no effect on registers of devices, which are never in caches.
 fn is_for_caches(instruction: &Instruction) -> bool {
     use Mnemonic::{Clflush, Clflushopt, Clwb};
     [Clflush, Clflushopt, Clwb].contains(&instruction.mnemonic())
@@ -401,7 +401,8 @@ fn known_area() -> Option<Area> {
     (trap != 0).then(|| Area::at(trap))
 }
 
-/// Reserves the slots in advance. Threads that call this at the same time get the same area, because only one trap address is stored.
+/// Reserves the slots in advance. Threads that call this function at the same time get the same area, because only the trap address of one of them is
+/// stored.
 pub fn prepare() -> Option<()> {
     static ALONE: Lock<()> = Lock::new(());
     let _alone = ALONE.lock()?;

@@ -1,4 +1,4 @@
-//! Executes the instructions that access registers of devices, after the fault that each of them causes.
+//! Executes the program's instructions that access registers of devices. Each of these instructions causes a fault, and is executed by the handler.
 
 mod execute;
 mod program;
@@ -9,7 +9,8 @@ pub use strings::restart;
 
 /// The registers of devices, by their addresses in the program.
 pub trait Bus {
-    /// Whether `address` is in registers, and the number of bytes to the end of these registers, or from other memory to the next registers.
+    /// Whether `address` is in registers, with the number of bytes to the end of these registers; outside of registers, with the number of bytes to
+    /// the next registers.
     fn stretch(&self, address: usize) -> (bool, usize);
 
     /// Loads bytes, which are all ones if no device answers. Returns false if not all of them are registers.

@@ -1,4 +1,4 @@
-//! Tests of instructions that access registers. The test provides the registers and the state of the processor.
+//! Tests of the execution of instructions that access registers. Each test provides the registers and the state of the processor.
 
 use std::cell::RefCell;
 
