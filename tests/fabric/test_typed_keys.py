@@ -46,6 +46,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = 
     "Traffic": (("Repeated",), ("traffic",), ("id", "network", "load", "from", "to")),
     "Collective": (("Repeated",), ("collectives",), ("id", "network", "operation")),
     "Schedule": (("Repeated",), ("schedules",), ("id", "devices", "operation")),
+    "Step": (("Repeated",), ("steps",), ("id", "schedule", "device", "after", "work")),
     "Buffer": (("Repeated",), ("buffers",), ("host",)),
     "Accesses": (("Repeated",), ("accesses",), ("id", "by", "buffer")),
     "Locks": (("Repeated",), ("locks", BOTH_LOCKS), ("id", "by", "buffer")),

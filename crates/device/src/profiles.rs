@@ -96,30 +96,34 @@ link::profiles! {
         ten_bit_tag_completer = "true", from "configuration space of an MCX713106AC as lspci shows it: 10BitTagComp+";
         tags = "256", from "configuration space of an MCX713106AC as lspci shows it: ExtTag+";
     }
-    "nvidia-v100-pcie": "NVIDIA V100 PCIe of 32 GB, 8 GT/s x16: its memory; not what its configuration space says, its latencies or the packets of its engines." {
+    "nvidia-v100-pcie": "NVIDIA V100 PCIe of 32 GB, 8 GT/s x16: its memory, and the rate at which it takes writes; not what its configuration space says, its latencies or the packets of its engines." {
         memory = "32 GiB", from "the physical memory of a 32 GB board as lshw shows it: BAR 1 of 32 GiB";
         memory_bandwidth = "900 GB/s", from "io-tech.fi at the launch of Tesla V100: 900 GB/s";
         poll_latency = "296 ns", from "mt4g, sample results of Tesla V100-PCIE-16GB: a load from memory takes 407.9 cycles of 1,380 MHz";
+        ingress_bandwidth = "10.26 GB/s", from "measured: writes of a 100 Gb/s adapter into a GPU at 8 GT/s x16 stop at 10.26 GB/s at any size, into the memory of its host at 12.25; the GPU is not named, and this figure judges nothing";
     }
-    "nvidia-a100-pcie": "NVIDIA A100 PCIe of 40 GB, 16 GT/s x16: what its configuration space says, and its memory; not its latencies at the link or the packets of its engines." {
+    "nvidia-a100-pcie": "NVIDIA A100 PCIe of 40 GB, 16 GT/s x16: what its configuration space says, its memory, and the packets of its copy engines; not its latencies at the link." {
         max_payload_supported = "256 B", from "kata-containers, pull request 4358, a log of Linux: Max Payload Size set to 128 (was 256, max 256)";
         memory = "40 GiB", from "mt4g, sample results of NVIDIA A100-PCIE-40GB: 42,406,903,808 B; its BAR 1 has 64 GiB";
         memory_bandwidth = "1555 GB/s", from "glennklockwood.com, A100: 1,555 GB/s";
         poll_latency = "454 ns", from "mt4g, sample results of NVIDIA A100-PCIE-40GB: a load from memory takes 640.1 cycles of 1,410 MHz";
+        copy_payload = "128 B", from "measured with another GPU of 16 GT/s, an L40S: 26.26 GB/s of one copy (flashinfer, pull request 4870); this figure judges nothing";
     }
-    "nvidia-rtx-3090": "NVIDIA GeForce RTX 3090, 16 GT/s x16: what its configuration space says, and its memory; not its latencies or the packets of its engines. Without a patched driver it makes and takes no peer requests." {
+    "nvidia-rtx-3090": "NVIDIA GeForce RTX 3090, 16 GT/s x16: what its configuration space says, its memory, and the packets of its copy engines; not its latencies. Without a patched driver it makes and takes no peer requests." {
         max_payload_supported = "256 B", from "configuration space as lspci shows it: MaxPayload 256 bytes";
         max_read_request = "512 B", from "configuration space as lspci shows it: MaxReadReq 512 bytes";
         tags = "256", from "configuration space as lspci shows it: ExtTag+";
         memory = "24 GiB", from "deviceQuery of CUDA: 25,286,672,384 B; its BAR 1 can be resized to 32 GiB";
+        copy_payload = "128 B", from "measured with another GPU of 16 GT/s, an L40S: 26.26 GB/s of one copy (flashinfer, pull request 4870); this figure judges nothing";
     }
-    "nvidia-rtx-a6000": "NVIDIA RTX A6000, 16 GT/s x16: what its configuration space says, and its memory; not its latencies or the packets of its engines." {
+    "nvidia-rtx-a6000": "NVIDIA RTX A6000, 16 GT/s x16: what its configuration space says, its memory, and the packets of its copy engines; not its latencies." {
         max_payload_supported = "256 B", from "configuration space of 10de:2230 as lspci shows it: MaxPayload 256 bytes";
         max_read_request = "512 B", from "configuration space of 10de:2230 as lspci shows it: MaxReadReq 512 bytes";
         ten_bit_tag_completer = "true", from "configuration space of 10de:2230 as lspci shows it: 10BitTagComp+";
         tags = "256", from "configuration space of 10de:2230 as lspci shows it: ExtTag+, and 10-bit tags that are not enabled";
         memory = "48 GiB", from "servethehome.com, RTX A6000: 48 GB; BAR 1 of 64 GiB as lspci shows it";
         memory_bandwidth = "768 GB/s", from "servethehome.com, RTX A6000: 768 GB/s";
+        copy_payload = "128 B", from "measured with another GPU of 16 GT/s, an L40S: 26.26 GB/s of one copy (flashinfer, pull request 4870); this figure judges nothing";
     }
     "nvidia-l40s": "NVIDIA L40S, 16 GT/s x16: its memory, and the packets of its copy engines; not its latencies." {
         memory = "48 GiB", from "NVIDIA, L40S datasheet: 48 GB";

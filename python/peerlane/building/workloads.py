@@ -117,7 +117,8 @@ class Workloads(Sections):
         """Adds a collective operation of GPUs.
 
         Args:
-            operation: "all-reduce", "all-gather", "reduce-scatter", "all-to-all" or "broadcast".
+            operation: "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast" or
+                "steps", for the steps that `step` adds.
             devices: The GPUs in the order of their ranks.
             id: The name of the schedule in the results.
             settings: Other parameters: `algorithm`, `size`, `chunk`, `by`, `engine`, `island`,
@@ -125,6 +126,29 @@ class Workloads(Sections):
         """
         written = {"id": id, "devices": list(devices), "operation": operation}
         return self._append("schedules", written | settings)
+
+    def step(
+        self,
+        schedule: str,
+        device: str,
+        work: str,
+        *,
+        id: str | None = None,  # noqa: A002 - the scenario's own word
+        after: Sequence[str] = (),
+        **settings: Unpack[typed_keys.Step],
+    ) -> Self:
+        """Adds a step of a schedule whose operation is "steps".
+
+        Args:
+            schedule: The name of the schedule.
+            device: The GPU that makes the step.
+            work: "push", "pull", "reduce", "copy" or "compute".
+            id: The name of the step.
+            after: The steps that must have ended before this one begins.
+            settings: Other parameters: `peer`, `size`, `offset`, `peer_offset`, `time`.
+        """
+        written = {"id": id, "schedule": schedule, "device": device, "work": work}
+        return self._append("steps", written | {"after": list(after) or None} | settings)
 
     def buffer(self, name: str, host: str, **settings: Unpack[typed_keys.Buffer]) -> Self:
         """Adds a buffer in the memory of a host.

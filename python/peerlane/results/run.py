@@ -19,7 +19,7 @@ from peerlane.results.expectations import Expectation
 from peerlane.results.explanation import Explanation, FlowExplanation, bottlenecks
 from peerlane.results.flows import FlowResult, LinkResult
 from peerlane.results.networks import CollectiveResult, FibreResult, TrafficResult
-from peerlane.results.schedules import ScheduleResult
+from peerlane.results.schedules import ScheduleResult, StepResult
 from peerlane.results.series import Series
 from peerlane.results.sharing import (
     AccessResult,
@@ -219,6 +219,7 @@ class RunResult(Document):
     traffic: Collection[TrafficResult]
     collectives: Collection[CollectiveResult]
     schedules: Collection[ScheduleResult]
+    steps: Collection[StepResult]
     accesses: Collection[AccessResult]
     locks: Collection[LockResult]
     transactions: Collection[TransactionResult]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from peerlane.results.document import Document
-from peerlane.results.workload import Column, JointOperation
+from peerlane.results.workload import Column, JointOperation, WorkloadResult, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +63,47 @@ class ScheduleResult(JointOperation):
         Column("bus", attrgetter("bus_bytes_per_second"), "rate"),
         Column("moved", attrgetter("moved_bytes"), "bytes", 3),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult(WorkloadResult):
+    """A step of a schedule that the scenario writes.
+
+    `work` and `peer` are as in the critical path. `begin_ns` and `end_ns` count from the start of
+    the schedule; `bytes` counts the bytes that arrived.
+    """
+
+    id: str
+    schedule: str
+    device: str
+    work: str
+    peer: str | None
+    begin_ns: float | None
+    end_ns: float | None
+    bytes: int
+    completed: bool
+
+    METRIC = "end_ns"
+    DONE = "bytes"
+    COLUMNS = (
+        *names("schedule", "device"),
+        Column("work", attrgetter("work"), "word", 2),
+        Column("peer", attrgetter("peer"), "name", 3),
+        Column("begin", attrgetter("begin_ns"), "time"),
+        Column("end", attrgetter("end_ns"), "time"),
+        Column("bytes", attrgetter("bytes"), "bytes", 4),
+    )
+    STATE = "state"
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the step has ended."""
+        return self.completed
+
+    def state(self, *, lost: bool) -> str:  # noqa: ARG002 - lost packets are sent again
+        """Whether the step has ended, in a word."""
+        return "ended" if self.completed else "not ended"
+
+    def failure(self) -> str | None:
+        """The reason why the step failed; `None` if it has ended."""
+        return None if self.completed else "did not end"

@@ -4,9 +4,11 @@ mod parameters;
 pub mod program;
 mod running;
 
+use std::collections::VecDeque;
+
 use kernel::{Effects, Span, Time};
-use packet::{FlowId, Observation, PacketId, Refusal};
-use protocol::Kind;
+use packet::{Charge, FlowId, Observation, PacketId, Refusal};
+use protocol::{Header, Kind};
 use transaction::{
     CallNote, Content, Direction, Flow, FunctionPlace, Next, Requester, RequesterLimits, Staging,
     completed,
@@ -27,6 +29,16 @@ pub struct Gpu {
     parameters: GpuParameters,
     requester: Requester,
     programs: Vec<Running>,
+    ingress: Ingress,
+}
+
+/// The way of requests from others into the memory, if its rate is limited.
+#[derive(Clone, Debug, Default)]
+struct Ingress {
+    /// Requests that wait, oldest first, each with the time at which the memory has taken it, and with the receive buffer that it holds.
+    waiting: VecDeque<(Time, PacketId, Charge)>,
+    /// The time at which the memory has taken the last request.
+    free_at: Time,
 }
 
 one_port!(Gpu);
@@ -57,11 +69,7 @@ impl Leaf for Gpu {
     }
 
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
-        if self.endpoint.has_work(fx.now()) {
-            while let Some(packet) = self.endpoint.take(fx) {
-                self.take(packet, fx);
-            }
-        }
+        self.arrive(fx);
         self.advance(fx);
         while self.endpoint.is_open(fx) && self.send(fx) {}
     }
@@ -86,6 +94,7 @@ impl Gpu {
             requester: Requester::new(endpoint.id(), limits),
             parameters: parameters.clone(),
             programs: Vec::new(),
+            ingress: Ingress::default(),
             endpoint,
         };
         gpu.configure_requester();
@@ -111,6 +120,48 @@ impl Gpu {
         Costs {
             memory_bandwidth: self.parameters.memory_bandwidth,
             poll_latency: self.parameters.poll_latency,
+        }
+    }
+
+    /// Handles the packets that have arrived. A request waits until the memory has taken the writes before it.
+    fn arrive(&mut self, fx: &mut Effects<'_, Self>) {
+        let now = fx.now();
+        if !self.endpoint.has_work(now) && self.ingress.waiting.is_empty() {
+            return;
+        }
+        while let Some((packet, charge)) = self.endpoint.take_held(fx) {
+            let due = self.taken_at(fx.store()[packet].header(), now);
+            if due > now {
+                self.ingress.waiting.push_back((due, packet, charge));
+            } else {
+                self.endpoint.free(charge, fx);
+                self.take(packet, fx);
+            }
+        }
+        while let Some((_, packet, charge)) =
+            self.ingress.waiting.pop_front_if(|(due, ..)| *due <= now)
+        {
+            self.endpoint.free(charge, fx);
+            self.take(packet, fx);
+        }
+        if let Some((due, ..)) = self.ingress.waiting.front() {
+            self.endpoint.wake_engine(*due, fx);
+        }
+    }
+
+    /// The time at which a packet that has arrived is handled.
+    fn taken_at(&mut self, header: &Header, now: Time) -> Time {
+        let Some(rate) = self.parameters.ingress_bandwidth else {
+            return now;
+        };
+        match &header.kind {
+            Kind::Completion(_) => now,
+            Kind::MemoryWrite(request) => {
+                let begin = now.max(self.ingress.free_at);
+                self.ingress.free_at = begin + rate.time_of(request.byte_len().into());
+                self.ingress.free_at
+            }
+            _ => now.max(self.ingress.free_at),
         }
     }
 

@@ -27,6 +27,9 @@ kernel::parameters! {
         kernel_latency: Span = Span::from_ns(2_000), within Span::ZERO..=Span::from_us(1_000), ranges ["1 us", "5 us"], from "our choice";
         /// Time from the arrival of a flag in the memory to the next step of the kernel that polls the flag.
         poll_latency: Span = Span::from_ns(500), within Span::ZERO..=Span::from_us(1_000), ranges ["250 ns", "1 us"], from "our choice: a load from the memory of the GPU";
+        /// Rate at which the memory takes payloads of writes from other devices and from hosts; none for no limit. Data that the GPU has read is
+        /// not limited.
+        ingress_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath", from "our choice: the link is the limit";
         /// Most outstanding non-posted requests.
         tags: u32 = 256, within 1..=768, lifts "tags" to ["768"], from "PCIe Base 2.2.6.2: 256 with extended tags";
     }

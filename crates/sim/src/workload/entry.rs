@@ -33,13 +33,14 @@ pub(crate) trait Entry: Sized {
 }
 
 /// Declares a kind of entry: the keys that it must have, each with its help and with a description of its value for messages; lists that it must
-/// have; and its sets of other parameters, each with the names of the lists that have these parameters.
+/// have; lists that may be absent; and its sets of other parameters, each with the names of the lists that have these parameters.
 macro_rules! entry {
     (
         $(#[$outer:meta])*
         pub struct $name:ident, called $noun:literal {
             $($(#[doc = $help:literal])+ $key:ident: $type:ty, of $what:literal;)*
             $(lists { $($(#[doc = $many_help:literal])+ $many:ident: $item:ty, of $each:literal;)+ })?
+            $(optional lists { $($(#[doc = $any_help:literal])+ $any:ident: $any_item:ty;)+ })?
             $(..$set:ident: $parameters:ty, in $lists:literal;)+
         }
     ) => {
@@ -50,6 +51,7 @@ macro_rules! entry {
             pub id: ::scenario::At<String>,
             $($(#[doc = $help])+ pub $key: ::scenario::At<$type>,)*
             $($($(#[doc = $many_help])+ pub $many: Vec<::scenario::At<$item>>,)+)?
+            $($($(#[doc = $any_help])+ pub $any: Vec<::scenario::At<$any_item>>,)+)?
             $(/// Parameters of the entry.
             pub $set: $parameters,)+
             /// The line numbers of the entry and its keys.
@@ -61,6 +63,7 @@ macro_rules! entry {
             const NAMES: &[(&'static str, kernel::Kind, &'static str)] = &[
                 $((stringify!($key), kernel::Kind::Text, concat!($($help),+).trim_ascii()),)*
                 $($((stringify!($many), kernel::Kind::List, concat!($($many_help),+).trim_ascii()),)+)?
+                $($((stringify!($any), kernel::Kind::List, concat!($($any_help),+).trim_ascii()),)+)?
             ];
 
             fn declarations() -> Vec<(&'static str, Vec<kernel::Declaration>)> {
@@ -73,9 +76,10 @@ macro_rules! entry {
             ) -> Result<Self, ::scenario::ScenarioError> {
                 $(let $key = $crate::scenario::need(&mut section, stringify!($key), $what)?;)*
                 $($(let $many = $crate::scenario::need_list(&mut section, stringify!($many), $each)?;)+)?
+                $($(let $any = section.list(stringify!($any))?;)+)?
                 $(let mut $set = <$parameters>::default();)+
                 let lines = section.set(&mut [$(&mut $set),+])?;
-                Ok(Self { id, $($key,)* $($($many,)+)? $($set,)+ lines })
+                Ok(Self { id, $($key,)* $($($many,)+)? $($($any,)+)? $($set,)+ lines })
             }
 
             fn id(&self) -> &::scenario::At<String> {

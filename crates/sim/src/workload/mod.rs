@@ -48,7 +48,7 @@ use lock::section::{Locks, Transactions};
 use planner::Planner;
 use progress::{NETWORK_PATIENCE, PATIENCE};
 use schedule::SchedulePlan;
-use schedule::section::Schedule;
+use schedule::section::{Schedule, Step};
 use traffic::TrafficPlan;
 use traffic::section::Traffic;
 
@@ -233,6 +233,8 @@ kinds! {
     collectives: Collective => collective::CollectiveResult, planned by collectives, as Collective(CollectivePlan);
     /// Collective operations of GPUs.
     schedules: Schedule => schedule::ScheduleResult, planned by schedules, as Schedule(SchedulePlan);
+    /// Steps of schedules that the scenario writes.
+    steps: Step => schedule::StepResult, planned by steps;
     /// Accesses to a buffer, each of which begins after the previous one has ended.
     accesses: Access => access::AccessResult, planned by accesses, as Access(AccessPlan);
     /// Requests that only take and release locks.

@@ -101,6 +101,20 @@ fn a_push_takes_the_time_of_its_packets_on_the_wire() {
 }
 
 #[test]
+fn a_memory_takes_writes_at_its_rate_and_reads_are_not_limited() {
+    let lines = |by: &str| format!("operation = \"broadcast\"\nsize = \"1 MiB\"\nby = \"{by}\"");
+    let keys = "kernel_latency = \"0 s\"\npoll_latency = \"0 s\"\ningress_bandwidth = \"10 GB/s\"";
+    let time = |by: &str| schedule(&below_switch(2, keys), 2, &lines(by)).time_ns;
+    let (pushed, pulled) = (time("push"), time("pull"));
+    let least = f64::from(1 << 20) / 10.0;
+    assert!(
+        pushed.is_some_and(|time| (least..1.02 * least).contains(&time)),
+        "{pushed:?}"
+    );
+    assert!(pulled.is_some_and(|time| time < 0.5 * least), "{pulled:?}");
+}
+
+#[test]
 fn copies_wait_for_a_copy_engine() {
     // Three copies of 1,500 ns latency each: one after the other by one engine, all at once by three.
     let lines =
@@ -124,4 +138,126 @@ fn an_all_reduce_by_two_shots_is_faster_than_by_one_shot_above_some_size_only() 
     };
     assert!(time("one-shot", "4 KiB") < time("two-shot", "4 KiB"));
     assert!(time("two-shot", "1 MiB") < time("one-shot", "1 MiB"));
+}
+
+/// Two GPUs below a switch, and a schedule of written steps.
+fn steps(lines: &str) -> String {
+    format!(
+        "{}[[schedules]]\nid = \"s\"\ndevices = [\"gpu0\", \"gpu1\"]\noperation = \"steps\"\nsize = \"64 KiB\"\n{lines}",
+        below_switch(2, "")
+    )
+}
+
+fn step(id: &str, device: &str, lines: &str) -> String {
+    format!("[[steps]]\nid = \"{id}\"\nschedule = \"s\"\ndevice = \"{device}\"\n{lines}\n")
+}
+
+#[test]
+fn written_steps_follow_each_other_from_device_to_device() {
+    let text = steps(
+        &[
+            step(
+                "store",
+                "gpu1",
+                "work = \"push\"\npeer = \"host\"\nafter = [\"pass\"]",
+            ),
+            step("load", "gpu0", "work = \"pull\"\npeer = \"host\""),
+            step(
+                "wait",
+                "gpu0",
+                "work = \"compute\"\ntime = \"20 us\"\nafter = [\"load\"]",
+            ),
+            step(
+                "pass",
+                "gpu0",
+                "work = \"push\"\npeer = \"gpu1\"\nsize = \"4 KiB\"\nafter = [\"wait\"]",
+            ),
+        ]
+        .concat(),
+    );
+    let result = run(&text);
+    assert!(result.workloads.schedules[0].correct);
+    let steps = &result.workloads.steps;
+    let ends: Vec<(f64, f64)> = ["load", "wait", "pass", "store"]
+        .iter()
+        .map(|id| {
+            let step = steps
+                .iter()
+                .find(|step| step.id == *id)
+                .expect("the step has a result");
+            (
+                step.begin_ns.expect("it began"),
+                step.end_ns.expect("it ended"),
+            )
+        })
+        .collect();
+    assert!(
+        ends.windows(2).all(|pair| pair[0].1 <= pair[1].0),
+        "{ends:?}"
+    );
+    assert!((ends[1].1 - ends[1].0 - 20_000.0).abs() < 1.0, "{ends:?}");
+    let bytes: Vec<u64> = steps.iter().map(|step| step.bytes).collect();
+    assert_eq!(bytes, [64 << 10, 64 << 10, 0, 4 << 10]);
+}
+
+#[test]
+fn steps_that_wait_for_each_other_are_named() {
+    let after = |id: &str, earlier: &str| {
+        step(
+            id,
+            "gpu0",
+            &format!("work = \"compute\"\nafter = [\"{earlier}\"]"),
+        )
+    };
+    let text = steps(
+        &[
+            after("a", "c"),
+            after("b", "a"),
+            after("c", "b"),
+            after("d", "c"),
+        ]
+        .concat(),
+    );
+    let message = crate::bad_input::refusal(&text);
+    assert!(
+        message.contains(
+            "these steps wait for each other: a after c after b after a; leave one of them out"
+        ),
+        "{message}"
+    );
+}
+
+#[test]
+fn devices_that_cannot_reach_each_other_are_named_with_the_reason() {
+    let refusal = |host: &str, switch: &str, lines: &str| {
+        let text = format!(
+            "[hosts.host]\n{host}\n[switches.sw]\nupstream = \"host\"\n{switch}\n[devices.a]\nmodel = \"gpu\"\nupstream = \"sw\"\n[devices.b]\nmodel = \"gpu\"\nupstream = \"sw\"\n\
+             [devices.c]\nmodel = \"gpu\"\nupstream = \"host\"\n[[schedules]]\n{lines}\n"
+        );
+        crate::bad_input::refusal(&text)
+    };
+    let none = "peer_to_peer = \"none\"";
+    let message = refusal(none, "", "devices = [\"a\", \"c\"]");
+    assert!(
+        message.contains("requests from a to c pass the host host, which forwards none"),
+        "{message}"
+    );
+    let message = refusal(
+        "peer_to_peer = \"writes\"",
+        "",
+        "devices = [\"a\", \"c\"]\nby = \"pull\"",
+    );
+    assert!(message.contains("which forwards no reads"), "{message}");
+    let message = refusal(none, "acs_redirect = true", "devices = [\"a\", \"b\"]");
+    assert!(
+        message.contains("(ACS of sw redirects requests between its ports to the host)"),
+        "{message}"
+    );
+    let message = refusal("", "", "devices = [\"a\", \"host\"]");
+    assert!(message.contains("host is no GPU"), "{message}");
+    let message = refusal("", "", "devices = [\"a\"]");
+    assert!(
+        message.contains("one device has nothing to exchange"),
+        "{message}"
+    );
 }

@@ -15,11 +15,11 @@ pub(super) struct Builder {
     /// For each step that waits for a flag: the device and the step that set the flag.
     pub(super) signals: BTreeMap<(usize, usize), (usize, usize)>,
     /// For each device: the address of its memory, and the offset after its last allocated byte.
-    memories: Vec<(u64, u64)>,
+    pub(super) memories: Vec<(u64, u64)>,
     /// The last transfer of a device from or to another device. Transfers between the same devices are made one after the other.
     last: BTreeMap<(usize, usize), usize>,
     by: By,
-    engine: Engine,
+    pub(super) engine: Engine,
     chunk: u64,
 }
 
@@ -103,7 +103,7 @@ impl Builder {
     }
 
     /// Adds a step of a device. It begins after the steps `after`, and after the start of the kernel.
-    fn add(
+    pub(super) fn add(
         &mut self,
         device: usize,
         work: Work,
@@ -120,7 +120,7 @@ impl Builder {
     }
 
     /// Adds a flag that `from` sets after the step `after`, and returns the step of `to` that waits for it.
-    fn signal(&mut self, from: usize, after: Option<usize>, to: usize) -> usize {
+    pub(super) fn signal(&mut self, from: usize, after: Option<usize>, to: usize) -> usize {
         let flag = self.allocate(to, FLAG_LINE).offset;
         let address = self.memories[to].0 + flag;
         let set = self.add(from, Work::Signal(address), [after]);

@@ -6,6 +6,7 @@ pub(crate) mod plan;
 mod reach;
 mod result;
 pub(crate) mod section;
+mod steps;
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,9 @@ use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
 
 use builder::Range;
 use section::ScheduleParameters;
+use steps::NamedStep;
 
-pub use result::{PathStep, ScheduleResult};
+pub use result::{PathStep, ScheduleResult, StepResult};
 
 /// One schedule. Devices are numbered by their ranks.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub struct SchedulePlan {
     signals: BTreeMap<(usize, usize), (usize, usize)>,
     /// What the memories must contain at the end.
     checks: Vec<Check>,
+    /// The steps that the scenario writes.
+    named: Vec<NamedStep>,
 }
 
 /// The bytes that a range must have at the end: the sum of 32-bit words of these vectors, each with the offset of its first byte.
@@ -131,6 +135,7 @@ impl Kind for SchedulePlan {
 
     fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
         to.schedules.push(result::of(self, own, seen));
+        to.steps.extend(result::steps(self, own, seen));
     }
 }
 

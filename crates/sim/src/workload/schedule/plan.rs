@@ -27,7 +27,9 @@ impl Planner<'_> {
 
     fn schedule(&mut self, written: &Schedule) -> Result<SchedulePlan, ScenarioError> {
         let devices = self.devices(written)?;
-        self.check_paths(written, &devices)?;
+        if written.parameters.operation != Operation::Steps {
+            self.check_paths(written, &devices)?;
+        }
         check_algorithm(written, devices.len())
             .map_err(|(key, message)| self.error(written, key, &message))?;
         let parameters = &written.parameters;
@@ -51,7 +53,13 @@ impl Planner<'_> {
         let vectors: Vec<Range> = (0..devices.len())
             .map(|device| builder.allocate(device, size))
             .collect();
-        let checks = build(&mut builder, &vectors, written);
+        let (checks, named) = match parameters.operation {
+            Operation::Steps => {
+                let named = self.written_steps(written, &devices, &vectors, &mut builder)?;
+                (Vec::new(), named)
+            }
+            _ => (build(&mut builder, &vectors, written), Vec::new()),
+        };
         let tops: Vec<u64> = builder.tops().collect();
         for ((node, region), top) in devices.iter().zip(&regions).zip(tops) {
             let begin = self.claims.taken(*node);
@@ -73,6 +81,7 @@ impl Planner<'_> {
             programs: builder.programs,
             signals: builder.signals,
             checks,
+            named,
         })
     }
 
@@ -222,6 +231,7 @@ fn build(builder: &mut Builder, vectors: &[Range], written: &Schedule) -> Vec<Ch
             };
             vectors.iter().map(check).collect()
         }
+        Operation::Steps => unreachable!("the scenario writes the steps"),
     }
 }
 
@@ -236,6 +246,12 @@ fn check_algorithm(written: &Schedule, count: usize) -> Result<(), (&'static str
             return Err((
                 "algorithm",
                 format!("an {name} around a ring is not there; write \"one-shot\""),
+            ));
+        }
+        (Operation::Steps, _) if written.lines.has("algorithm") => {
+            return Err((
+                "algorithm",
+                "the scenario writes the steps; leave it out".to_owned(),
             ));
         }
         (_, Algorithm::TwoShot | Algorithm::Islands) if !is_reduce => {
@@ -260,7 +276,8 @@ fn check_algorithm(written: &Schedule, count: usize) -> Result<(), (&'static str
         ));
     }
     let parts = match (operation, algorithm) {
-        (Operation::Broadcast, _) | (Operation::AllReduce, Algorithm::OneShot) => 1,
+        (Operation::Broadcast | Operation::Steps, _)
+        | (Operation::AllReduce, Algorithm::OneShot) => 1,
         (_, Algorithm::Islands) => island,
         _ => count,
     };

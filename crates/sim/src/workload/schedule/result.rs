@@ -58,6 +58,56 @@ pub struct PathStep {
     pub time_ns: f64,
 }
 
+/// The result of a step that the scenario writes.
+#[derive(Clone, Debug, Serialize)]
+pub struct StepResult {
+    /// Name of the step.
+    pub id: String,
+    /// The schedule of the step.
+    pub schedule: String,
+    /// The device that made the step.
+    pub device: String,
+    /// What the step did, as in the critical path.
+    pub work: &'static str,
+    /// The other device, if the step moved data.
+    pub peer: Option<String>,
+    /// Time from the start of the schedule to the begin of the step.
+    pub begin_ns: Option<f64>,
+    /// Time from the start of the schedule to the end of the step.
+    pub end_ns: Option<f64>,
+    /// Bytes that arrived.
+    pub bytes: u64,
+    /// Whether the step has ended.
+    pub completed: bool,
+}
+
+/// The results of the steps that the scenario writes.
+pub(super) fn steps(
+    one: &SchedulePlan,
+    own: &Own,
+    seen: &Seen<'_>,
+) -> impl Iterator<Item = StepResult> {
+    let meters: Vec<&FlowMeter> = seen.meters(own).collect();
+    let start = meters.iter().filter_map(|meter| meter.called).min();
+    let since = move |time: Option<Time>| Some(time?.since(start?).as_ns());
+    one.named.iter().map(move |step| {
+        let (device, index) = step.place;
+        let meter = meters[one.first_part(device) + index];
+        let (work, peer) = describe(one, seen.plan, step.place);
+        StepResult {
+            id: step.id.clone(),
+            schedule: one.id.clone(),
+            device: seen.plan.nodes[one.devices[device]].name.clone(),
+            work,
+            peer,
+            begin_ns: since(meter.called),
+            end_ns: since(meter.returned),
+            bytes: meter.delivered,
+            completed: meter.returned.is_some(),
+        }
+    })
+}
+
 /// The outcome of `one`.
 pub(super) fn of(one: &SchedulePlan, own: &Own, seen: &Seen<'_>) -> ScheduleResult {
     let meters: Vec<&FlowMeter> = seen.meters(own).collect();
@@ -73,14 +123,17 @@ pub(super) fn of(one: &SchedulePlan, own: &Own, seen: &Seen<'_>) -> ScheduleResu
         Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => {
             (count - 1.0) / count
         }
-        Operation::Broadcast => 1.0,
+        Operation::Broadcast | Operation::Steps => 1.0,
     };
     let rate = time_ns.map(|time| parameters.size.0 as f64 / time * 1e9);
     let name = |node: &usize| seen.plan.nodes[*node].name.clone();
     ScheduleResult {
         id: one.id.clone(),
         operation: parameters.operation.name(),
-        algorithm: parameters.algorithm.name(),
+        algorithm: match parameters.operation {
+            Operation::Steps => "",
+            _ => parameters.algorithm.name(),
+        },
         devices: one.devices.iter().map(name).collect(),
         size: parameters.size.0,
         time_ns,
@@ -181,7 +234,10 @@ fn describe(
         let holds =
             |node: &&usize| plan.nodes[**node].bars[0].is_some_and(|bar| bar.contains(address));
         let node = one.devices.iter().find(holds);
-        node.map(|node| plan.nodes[*node].name.clone())
+        let node = node
+            .copied()
+            .unwrap_or(plan.nodes[one.devices[device]].root);
+        Some(plan.nodes[node].name.clone())
     };
     match &one.programs[device][step].work {
         Work::Compute(_) => ("compute", None),

@@ -18,6 +18,8 @@ kernel::choices! {
         AllToAll = "all-to-all",
         /// Every device gets the vector of the first device.
         Broadcast = "broadcast",
+        /// The steps of the `[[steps]]` that name the schedule.
+        Steps = "steps",
     }
 }
 
@@ -45,10 +47,59 @@ kernel::choices! {
     }
 }
 
+kernel::choices! {
+    /// The work of a step.
+    pub enum StepWork {
+        /// Writes bytes of the device to its peer.
+        Push = "push",
+        /// Reads bytes of the peer into the device.
+        Pull = "pull",
+        /// Adds 32-bit words of the device to other words of it.
+        Reduce = "reduce",
+        /// Copies bytes within the device.
+        Copy = "copy",
+        /// Works for a time without requests.
+        Compute = "compute",
+    }
+}
+
+kernel::parameters! {
+    /// Parameters of a `[[steps]]` entry, besides its `id`, its `schedule`, its `device` and the steps `after` which it begins.
+    pub struct StepParameters {
+        /// "push", write to the peer; "pull", read from the peer; "reduce", add words at `peer_offset` of the device itself to the words at `offset`; "copy", copy bytes from `offset` to `peer_offset` of the device itself; or "compute", work without requests.
+        work: StepWork = StepWork::Push, from "our choice";
+        /// The other end of a push or a pull: a device of the schedule, or the host above.
+        peer: Option<String> = None, from "our choice: none";
+        /// Number of bytes; none for the whole vector of the schedule.
+        size: Option<Bytes> = None, within None..=Some(Bytes(1 << 34)), from "our choice: everything";
+        /// Offset of the first byte in the vector of the device.
+        offset: Bytes = Bytes(0), within Bytes(0)..=Bytes(1 << 34), from "our choice: the first byte";
+        /// Offset of the first byte in the vector of the peer; of a reduce or a copy, in the vector of the device itself.
+        peer_offset: Bytes = Bytes(0), within Bytes(0)..=Bytes(1 << 34), from "our choice: the first byte";
+        /// The time of a compute step.
+        time: Span = Span::ZERO, within Span::ZERO..=Span::from_us(50_000), from "our choice: none";
+    }
+}
+
+entry! {
+    /// One `[[steps]]` entry.
+    pub struct Step, called "step" {
+        /// The schedule with operation = "steps" that the step belongs to.
+        schedule: String, of "a [[schedules]] with operation = \"steps\"";
+        /// The GPU that makes the step.
+        device: String, of "a device of the schedule";
+        optional lists {
+            /// The steps that must have ended before this one begins. If a step is one of another device, that device stores a flag.
+            after: String;
+        }
+        ..parameters: StepParameters, in "steps";
+    }
+}
+
 kernel::parameters! {
     /// Parameters of a `[[schedules]]` entry, besides its `id` and its `devices`.
     pub struct ScheduleParameters {
-        /// "all-reduce", "all-gather", "reduce-scatter", "all-to-all" or "broadcast". Sums are sums of 32-bit words.
+        /// "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast" or "steps", for the steps in `[[steps]]`. Sums are sums of 32-bit words.
         operation: Operation = Operation::AllReduce, from "our choice: the most common one";
         /// "ring", "one-shot", "two-shot" or "islands". The last two are for an all-reduce only.
         algorithm: Algorithm = Algorithm::Ring, from "our choice: the least data on each link";
