@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from conftest import cases_of
 from peerlane import Simulation
-from peerlane.importing import ListingError, scenario_of
-from peerlane.importing.lspci import parse
+from peerlane.importing import Form, ListingError, machine_of, scenario_of
 
 if TYPE_CHECKING:
     from conftest import Run
     from peerlane import Tree
     from peerlane.fabric.tree import Node as TreeNode
+    from peerlane.importing.machine import Machine
 
 DATA = Path(__file__).parents[1] / "data"
 DESKTOP = DATA / "lspci-desktop.txt"
@@ -31,8 +31,12 @@ CORPUS = Path(__file__).parents[2] / "fuzz" / "corpus" / "lspci"
 LISTINGS = {path.stem: path.read_bytes() for path in (DESKTOP, SERVER)}
 
 
+def listed(content: bytes, source: str = "machine.txt") -> Machine:
+    return machine_of([(content, source)], Form.LSPCI)
+
+
 def imported(content: bytes) -> str:
-    return scenario_of(parse(content, "machine.txt"), with_left_out=True)
+    return scenario_of(listed(content), with_left_out=True)
 
 
 def tree(content: bytes) -> Tree:

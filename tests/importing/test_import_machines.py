@@ -13,15 +13,19 @@ import pytest
 from conftest import needs_lspci, rows_of
 from importing.machines import Record, domain, listing, server
 from peerlane import Simulation
-from peerlane.importing import ListingError, Speed, scenario_of, slow_links
-from peerlane.importing.lspci import parse
+from peerlane.importing import Form, ListingError, Speed, machine_of, scenario_of, slow_links
 
 if TYPE_CHECKING:
     from conftest import Run
+    from peerlane.importing.machine import Machine
+
+
+def listed(content: bytes, source: str = "machine.txt") -> Machine:
+    return machine_of([(content, source)], Form.LSPCI)
 
 
 def imported(records: list[Record], **options: Any) -> str:
-    return scenario_of(parse(listing(records).encode(), "machine.txt"), **options)
+    return scenario_of(listed(listing(records).encode()), **options)
 
 
 def tables(records: list[Record], **options: Any) -> dict[str, Any]:
@@ -82,7 +86,7 @@ def test_the_time_of_an_import_is_linear_in_domains() -> None:
     def seconds(count: int) -> float:
         text = listing([one for n in range(count) for one in domain(f"{n:04x}", None, "V: Card")])
         began = time.process_time()
-        slow_links(parse(text.encode(), "machine.txt"))
+        slow_links(listed(text.encode()))
         return time.process_time() - began
 
     seconds(100)
@@ -266,7 +270,7 @@ def test_what_is_left_out_is_one_line_or_a_list() -> None:
     brief = imported([*server(), *more])
     whole = imported([*server(), *more], with_left_out=True)
     assert brief.count("not here") == 0
-    assert "# Left out: 8 functions; `peerlane import lspci FILE --left-out`" in brief
+    assert "# Left out: 8 functions; the option `--left-out`" in brief
     assert whole.count("# not here: ") == 8
     assert tomllib.loads(brief) == tomllib.loads(whole)
 
@@ -281,18 +285,18 @@ class TestPasted:
         expected = imported(server())
         for text in (self.TEXT, self.TEXT.rstrip() + "\n"):
             pasted = before + text + after
-            assert scenario_of(parse(pasted.encode(), "machine.txt")) == expected
+            assert scenario_of(listed(pasted.encode())) == expected
 
     @pytest.mark.parametrize("mark", ["> ", "    ", "\t"])
     def test_a_mark_before_each_line_changes_nothing(self, mark: str) -> None:
         text = "".join(f"{mark}{line}\n" for line in self.TEXT.splitlines())
-        assert scenario_of(parse(text.encode(), "machine.txt")) == imported(server())
+        assert scenario_of(listed(text.encode())) == imported(server())
 
     def test_a_damaged_head_is_no_text_around_the_listing(self) -> None:
         for slot in ("00:00.0", "01:00.0", "81:00.0"):
             text = self.TEXT.replace(f"{slot} ", f"{slot[:-1]}x ")
             with pytest.raises(ListingError, match="not a line of lspci"):
-                parse(text.encode(), "machine.txt")
+                listed(text.encode())
 
     def test_a_capability_bit_without_a_list_is_no_cut(self) -> None:
         assert "Cap+" in self.TEXT.partition("\n\n")[0]
@@ -304,7 +308,7 @@ class TestOtherForms:
 
     def refusal(self, content: bytes) -> str:
         with pytest.raises(ListingError) as raised:
-            parse(content, "machine")
+            listed(content, "machine")
         return str(raised.value)
 
     def test_the_listing_of_v_is_named(self) -> None:

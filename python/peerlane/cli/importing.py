@@ -11,14 +11,34 @@ from peerlane.cli.console import progress, warn, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.group import Command, group
 from peerlane.cli.options import writable
-from peerlane.importing import Speed
+from peerlane.importing import Form, Speed
 
 _MOST_LINKS = 4
 """The most links that a warning names."""
 
+_SPEED = typer.Option(
+    help="The speed of links: as they were trained (LnkSta), the default, or the fastest "
+    "that both ends are capable of (LnkCap), for devices that were idle.",
+    show_choices=True,
+)
+_LEFT_OUT = typer.Option(
+    "--left-out",
+    help="Write a comment for each part of the machine that is left out, with its reason.",
+)
+_OUTPUT = typer.Option(
+    "--output",
+    "-o",
+    metavar="FILE|-",
+    callback=writable,
+    help="The scenario to write; standard output, if absent.",
+)
+
 import_app = group(
     "Make a scenario from a real machine.",
-    {"lspci": Command("peerlane.cli.importing", "import_lspci")},
+    {
+        "lspci": Command("peerlane.cli.importing", "import_lspci"),
+        "machine": Command("peerlane.cli.importing", "import_machine"),
+    },
 )
 
 
@@ -30,32 +50,10 @@ def import_lspci(
             help="The output of `sudo lspci -vvv`; - is standard input.",
         ),
     ],
-    output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE|-",
-            callback=writable,
-            help="The scenario to write; standard output, if absent.",
-        ),
-    ] = None,
+    output: Annotated[str | None, _OUTPUT] = None,
     *,
-    speed: Annotated[
-        Speed | None,
-        typer.Option(
-            help="The speed of links: as they were trained (LnkSta), the default, or the fastest "
-            "that both ends are capable of (LnkCap), for devices that were idle.",
-            show_choices=True,
-        ),
-    ] = None,
-    left_out: Annotated[
-        bool,
-        typer.Option(
-            "--left-out",
-            help="Write a comment for each part of the machine that is left out, with its reason.",
-        ),
-    ] = False,
+    speed: Annotated[Speed | None, _SPEED] = None,
+    left_out: Annotated[bool, _LEFT_OUT] = False,
 ) -> None:
     """Write the scenario of a machine from its listing.
 
@@ -69,16 +67,62 @@ def import_lspci(
     comment has the number of items that are left out: functions beyond 0, integrated endpoints,
     conventional PCI, links that are down; `--left-out` names each item.
     """
+    _import([file], Form.LSPCI, output, speed, with_left_out=left_out)
+
+
+def import_machine(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE|-...",
+            help="Files of one machine, at most one of each form; - is standard input.",
+        ),
+    ],
+    output: Annotated[str | None, _OUTPUT] = None,
+    *,
+    speed: Annotated[Speed | None, _SPEED] = None,
+    left_out: Annotated[bool, _LEFT_OUT] = False,
+) -> None:
+    """Write the scenario of a machine from what tools say of it.
+
+    `peerlane import machine lspci.txt topo.txt nccl.xml -o machine.toml`
+
+    The form of each file is known from its content:
+
+    - `sudo lspci -vvv`: the whole tree, as of `peerlane import lspci`; add `-nn` for the numbers by
+      which known devices have their names
+    - the file of `NCCL_TOPO_DUMP_FILE`: GPUs and network cards that NCCL uses, the switches above
+      them, width and speed of which links are capable
+    - `lstopo --of xml`: the tree, data rates of links, NUMA nodes, sockets
+    - `nvidia-smi topo -m`, `rocm-smi --showtopo`: paths between GPUs and network cards; alone, the
+      smallest tree that has these paths
+
+    The tree is from the first of these forms that is given, but hwloc is before NCCL. The other
+    files add NUMA nodes, sockets, numbers and names of devices. If two files state different
+    values, the import fails, and the message has both lines. What is left out, such as NVLinks and
+    lines that are not understood, is counted in a comment; `--left-out` names each item.
+    """
+    _import(files, None, output, speed, with_left_out=left_out)
+
+
+def _import(
+    files: list[str],
+    form: Form | None,
+    output: str | None,
+    speed: Speed | None,
+    *,
+    with_left_out: bool,
+) -> None:
     from peerlane.importing import load, scenario_of, separate_hosts, slow_links
 
-    keep_apart([file], {"--output": output})
-    listing = load(file)
-    with progress(f"importing {file}"):
+    keep_apart(files, {"--output": output})
+    with progress(f"importing {', '.join(files)}"):
+        machine = load(files, form)
         scenario = scenario_of(
-            listing, speed=speed or Speed.TRAINED, with_left_out=left_out
+            machine, speed=speed or Speed.TRAINED, with_left_out=with_left_out
         ).encode()
-        slow = [] if speed else slow_links(listing)
-        separate = separate_hosts(listing)
+    separate = separate_hosts(machine)
+    slow = [] if speed else slow_links(machine)
     if separate:
         warn(separate)
     if slow:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from peerlane.errors import PeerlaneError
 
@@ -28,8 +29,20 @@ class Slot:
     function: int
     text: str = field(compare=False)
 
+    @classmethod
+    def of(cls, text: str) -> Self | None:
+        """The slot in a text such as "0000:81:00.0"; `None` if the text is no slot."""
+        found = _SLOT.fullmatch(text.lower())
+        if found is None:
+            return None
+        domain, bus, device, function = (int(digits or "0", 16) for digits in found.groups())
+        return cls(domain, bus, device, function, f"{domain:04x}:{found[2]}:{found[3]}.{found[4]}")
+
     def __str__(self) -> str:
         return self.text
+
+
+_SLOT = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])")
 
 
 class Kind(StrEnum):
@@ -67,10 +80,21 @@ _BRIDGES = {
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Speed and width; no generation if lspci did not know it, no lanes if the link is down."""
+    """Speed and width; no generation if it is not known, no lanes if the link is down.
+
+    A link of a form without registers has no lanes if its width is not known.
+    """
 
     generation: int | None
     lanes: int
+
+    def __str__(self) -> str:
+        speed = f"Gen{self.generation}" if self.generation else "of unknown speed"
+        return f"x{self.lanes} {speed}"
+
+
+GENERATIONS = {"2.5": 1, "5": 2, "8": 3, "16": 4, "32": 5, "64": 6, "128": 7}
+"""The generation of each speed in GT/s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +118,26 @@ class Express:
     """Whether Device Control enables any of the error messages."""
     power: Mapping[str, int] = field(default_factory=dict)
     """The enabled states of ASPM, each with its exit latency in nanoseconds."""
+    has_registers: bool = True
+    """Whether the file has the registers; if not, only type and links have a meaning."""
+
+    @classmethod
+    def without_registers(
+        cls, kind: Kind, trained: Link | None = None, capable: Link | None = None
+    ) -> Self:
+        """The capability of a function whose registers are not in a file."""
+        return cls(
+            kind,
+            max_payload_supported=0,
+            max_payload=0,
+            max_read_request=0,
+            tags=0,
+            capable=capable,
+            trained=trained,
+            active=False,
+            read_completion_boundary=None,
+            has_registers=False,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +203,8 @@ class Listing:
 
     source: str
     functions: tuple[Function, ...]
+    command: str = COMMAND
+    """The command that writes a whole listing of this form."""
 
     def error(self, function: Function, message: str) -> ListingError:
         """An error whose message has the line of the record of `function`."""

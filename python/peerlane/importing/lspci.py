@@ -7,15 +7,14 @@ is checked: a listing that was cut, filtered or made without root would result i
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import dataclass, field
 from itertools import pairwise, takewhile
-from pathlib import Path
 from textwrap import dedent
 from typing import TYPE_CHECKING
 
 from peerlane.importing.listing import (
     COMMAND,
+    GENERATIONS,
     Buses,
     Express,
     Function,
@@ -32,16 +31,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-def load(path: str) -> Listing:
-    """Reads the listing in a file; `-` is standard input.
-
-    Raises:
-        OSError: The file cannot be read.
-        ListingError: The file is not a complete listing of `lspci -vvv`.
-    """
-    if path == "-":
-        return parse(sys.stdin.buffer.read(), "standard input")
-    return parse(Path(path).read_bytes(), path)
+HEAD = """\
+# As listed: the tree, the width of each link as it was trained (LnkSta) and its speed ({speed}),
+# max payload sizes (DevCap, DevCtl), max read request sizes, tags, the attributes that requests may
+# have, ACS services, ASPM, error messages, ECRC, virtual functions, the largest memory region of
+# each device as its BAR, the read completion boundary, NUMA nodes as sockets; with `-nn` also
+# vendor, device and class of each function.
+#
+# A listing does not tell, so it is as `peerlane list parameters` says: buffers, latencies, when
+# links acknowledge and return credit, the size and rate of memory, what a device does.
+#
+"""
+"""Comments on what a scenario has from a listing."""
 
 
 def parse(content: bytes, source: str) -> Listing:
@@ -169,7 +170,7 @@ _BYTES = re.compile(r"^[0-9a-f]{2,3}:(?: [0-9a-f]{2}){1,16}\s*$", re.MULTILINE)
 _NOISE = re.compile(rf"pcilib: |.*\blspci\b|{_BYTES.pattern}")
 """Lines to skip: warnings, the command in a copy of a terminal, the bytes of -x."""
 
-_AROUND = re.compile(
+AROUND = re.compile(
     r"(?:\[.*\]|[\w.-]+@\S+(?: \S+)?|\S*)[#$%](?: .*)?$"
     r"|(?:`{3,}|~{3,})\s*[\w-]*\s*$"
     r"|</?(?:pre|code|details|summary)\b"
@@ -195,14 +196,14 @@ def _records(text: str, source: str) -> Iterator[_Record]:
                 record.ended = True
                 yield record
             record = _Record(source, number, _slot(head), head[5])
-        elif not detail or _AROUND.match(line):
+        elif not detail or AROUND.match(line):
             if record is not None:
                 record.ended = True
         elif line[0].isspace() and record is not None and not record.ended:
             record.details.append((number, detail))
         elif not (_NOISE.match(line) or _is_outside(line, record, is_last=number > last_head)):
             raise _unknown(source, number, record)
-    is_around = _AROUND.match(cut) is not None
+    is_around = AROUND.match(cut) is not None
     if cut and not (cut[0].isspace() or is_around or _NOISE.match(cut)):
         raise _unknown(source, len(lines) + 1, record)
     if record is None:
@@ -341,7 +342,6 @@ _READ_REQUEST = re.compile(r"MaxReadReq (\d{1,5}) bytes")
 _LINK = re.compile(r"Speed (?:([\d.]+) ?GT/s|unknown)(?: \(\w+\))?, Width x(\d{1,3})")
 _BOUNDARY = re.compile(r"RCB (64|128) bytes")
 _SIZES = (128, 256, 512, 1024, 2048, 4096)
-_GENERATIONS = {"2.5": 1, "5": 2, "8": 3, "16": 4, "32": 5, "64": 6, "128": 7}
 
 
 def _express(record: _Record) -> Express | None:
@@ -450,4 +450,4 @@ def _kind(record: _Record, number: int, text: str) -> Kind:
 
 
 def _link(found: re.Match[str]) -> Link:
-    return Link(_GENERATIONS.get(found[1] or ""), int(found[2]))
+    return Link(GENERATIONS.get(found[1] or ""), int(found[2]))

@@ -1,4 +1,4 @@
-"""The functions of a listing as a tree: the switches and devices below each root port.
+"""A machine as trees: the switches and devices below each root port.
 
 A link has device 0 at its lower end. The other functions of this device, and functions without a
 link, are parts of the machine that a fabric cannot have.
@@ -6,10 +6,11 @@ link, are parts of the machine that a fabric cannot have.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from peerlane.importing.listing import COMMAND, Express, Function, Kind, Link, Listing, Slot
+from peerlane.importing.listing import Express, Function, Kind, Link, Listing, Slot
+from peerlane.importing.statements import Statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,10 +56,19 @@ class Port:
     below: Device | Switch | str
     parts: tuple[Part, ...] = ()
 
+    @property
+    def host_bridge(self) -> tuple[int, int] | None:
+        """The root bus of a root port: its domain and number; `None` if it is not known."""
+        slot = self.function.slot
+        return None if slot.domain < 0 else (slot.domain, slot.bus)
+
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """PCI domains with a common memory: their root ports, and other functions of root buses."""
+    """PCI domains with a common memory: their root ports, and other functions of root buses.
+
+    A host that is not made from functions has no domains.
+    """
 
     domains: tuple[int, ...]
     ports: tuple[Port, ...]
@@ -87,6 +97,18 @@ def used_below(ports: tuple[Port, ...]) -> Iterator[Port]:
             yield from used_below(port.below.ports)
 
 
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The hosts of a machine, and what files state about it."""
+
+    source: str
+    """The first file, or the file with the tree; messages and the scenario have its name."""
+    head: str
+    """Comments on what the scenario has from the files, with {speed} for the source of speeds."""
+    hosts: list[Host]
+    statements: Statements = field(default_factory=Statements)
+
+
 MOST_PORTS = 127
 """The largest number of root ports of a host in a scenario."""
 MOST_BUSES = 255
@@ -109,7 +131,8 @@ def assemble(listing: Listing) -> list[Host]:
         raise listing.error(
             first,
             "no function is at a PCI Express link below a root port, as in a virtual machine or in "
-            f"the beginning of a listing; write the whole output of `{COMMAND}` of a real machine",
+            f"the beginning of a listing; write the whole output of `{listing.command}` of a real "
+            "machine",
         )
     return list(_together(hosts))
 
@@ -203,7 +226,7 @@ class _Tree:
             raise self._listing.error(
                 first,
                 f"no bridge of this listing leads to bus {number:02x} of {first.slot}; "
-                f"write the whole output of `{COMMAND}`",
+                f"write the whole output of `{self._listing.command}`",
             )
 
     def host(self, domain: int) -> Host:
@@ -256,7 +279,7 @@ class _Tree:
             raise self._listing.error(
                 function,
                 f"no downstream port of the switch {function.slot} is listed; "
-                f"write the whole output of `{COMMAND}`",
+                f"write the whole output of `{self._listing.command}`",
             )
         ports, rest = self._ports(inside, Kind.DOWNSTREAM_PORT)
         return Switch(function, express, link, ports, parts + rest)
@@ -271,7 +294,7 @@ class _Tree:
             raise self._listing.error(
                 self._listing.functions[-1],
                 f"the listing ends before bus {bus[1]:02x}, to which the link of "
-                f"{function.slot} is up; write the whole output of `{COMMAND}`",
+                f"{function.slot} is up; write the whole output of `{self._listing.command}`",
             )
         return "the link is up, but nothing is listed below"
 
@@ -334,11 +357,21 @@ def _needs_a_parent(function: Function) -> bool:
 
 def _link(lower: Express, upper: Express) -> Link | None:
     """The trained link as its lower end reports it, or else its upper end."""
+    if not lower.has_registers:
+        return lower.trained or Link(None, 0)
     ends = [end for end in (lower.trained, upper.trained) if end and end.lanes in WIDTHS]
     if not ends:
         return None
     generation = next((end.generation for end in ends if end.generation), None)
     return Link(generation, ends[0].lanes)
+
+
+def fastest_link(upper: Express, lower: Express) -> Link | None:
+    """The fastest link of which both ends are capable; `None` if an end does not state it."""
+    able = [end for end in (upper.capable, lower.capable) if end and end.generation]
+    if len(able) < 2:  # noqa: PLR2004 - both ends
+        return None
+    return Link(min(end.generation or 0 for end in able), min(end.lanes for end in able))
 
 
 def _why(function: Function) -> str:

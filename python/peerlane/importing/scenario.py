@@ -12,38 +12,27 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from peerlane._core import ScenarioError
 from peerlane.fabric.settings import size
 from peerlane.fabric.simulation import Simulation
-from peerlane.importing.listing import Kind, Link, Listing, ListingError
+from peerlane.importing.listing import Kind, Link, ListingError
 from peerlane.importing.machine import (
     MOST_BUSES,
     MOST_PORTS,
     Device,
     Host,
+    Machine,
     Part,
     Port,
     Switch,
-    assemble,
+    fastest_link,
     used_below,
 )
+from peerlane.importing.parts import model_of
+from peerlane.importing.statements import IDS, NUMA_NODE, SOCKET
 from peerlane.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from peerlane.importing.listing import Express, Function, Slot
-
-HEAD = """\
-# A machine, from its listing by lspci: {source}.
-#
-# As listed: the tree, the width of each link as it was trained (LnkSta) and its speed ({speed}),
-# max payload sizes (DevCap, DevCtl), max read request sizes, tags, the attributes that requests may
-# have, ACS services, ASPM, error messages, ECRC, virtual functions, the largest memory region of
-# each device as its BAR, the read completion boundary, NUMA nodes as sockets; with `-nn` also
-# vendor, device and class of each function.
-#
-# A listing does not tell, so it is as `peerlane list parameters` says: buffers, latencies, when
-# links acknowledge and return credit, the size and rate of memory, what a device does.
-#
-"""
 
 FASTEST = 5
 _LARGEST_32_BIT_ROOM = 512 << 20
@@ -65,26 +54,28 @@ class Speed(StrEnum):
 
 
 def scenario_of(
-    listing: Listing, *, speed: Speed = Speed.TRAINED, with_left_out: bool = False
+    machine: Machine, *, speed: Speed = Speed.TRAINED, with_left_out: bool = False
 ) -> str:
-    """The scenario of a listed machine, as TOML.
+    """The scenario of a machine, as TOML.
 
     Args:
-        listing: The functions of the machine.
+        machine: The machine, as files state it.
         speed: The source of the speeds of links; widths are always the trained widths.
         with_left_out: Whether a comment names each part of the machine that is left out, instead of
             a comment with the number of these parts.
 
     Raises:
-        ListingError: The listing is incomplete, or no scenario can describe the machine.
+        ListingError: No scenario can describe the machine.
     """
-    hosts = assemble(listing)
-    names = _Names(listing, hosts, speed)
-    lines = [f"name = {_text(printable(Path(listing.source).stem))}"]
+    hosts = machine.hosts
+    names = _Names(machine, speed)
+    lines = [f"name = {_text(printable(Path(machine.source).stem))}"]
     for host in hosts:
         lines += ["", *_host(host, names)]
+    if noted := list(_left_out(machine)):
+        lines += ["", *noted]
     lines += ["", *_flow(hosts, names)]
-    head = HEAD.format(source=printable(Path(listing.source).name), speed=speed.register)
+    head = machine.head.replace("{speed}", speed.register)
     absent = [line.kind for line in lines if isinstance(line, _Absent)]
     if with_left_out:
         head += (
@@ -97,13 +88,18 @@ def scenario_of(
     try:
         Simulation(text, source="the scenario")
     except ScenarioError as error:
-        raise ListingError(f"{listing.source}: this machine cannot be simulated: {error}") from None
+        raise ListingError(f"{machine.source}: this machine cannot be simulated: {error}") from None
     return text
 
 
-def separate_hosts(listing: Listing) -> str | None:
+def _left_out(machine: Machine) -> Iterator[str]:
+    for kind, place, text in machine.statements.left_out:
+        yield _Absent(kind, f"not here: {printable(f'{place}: {text}')}")
+
+
+def separate_hosts(machine: Machine) -> str | None:
     """A sentence about a machine that becomes several hosts here, without common memory."""
-    count = len(assemble(listing))
+    count = len(machine.hosts)
     if count == 1:
         return None
     return (
@@ -112,16 +108,15 @@ def separate_hosts(listing: Listing) -> str | None:
     )
 
 
-def slow_links(listing: Listing) -> list[str]:
+def slow_links(machine: Machine) -> list[str]:
     """The links that were trained below the speed of both ends, each as text for a message."""
     return [
-        f"{port.below.function.slot} at Gen{port.below.link.generation} of Gen{fastest}"
-        for host in assemble(listing)
+        f"{port.below.function.slot} at Gen{port.below.link.generation} of Gen{fastest.generation}"
+        for host in machine.hosts
         for port in host.used_below()
         if not isinstance(port.below, str)
-        and (fastest := _fastest(port.express, port.below.express))
-        and port.below.link.generation
-        and fastest > port.below.link.generation
+        and (fastest := fastest_link(port.express, port.below.express))
+        and (fastest.generation or 0) > (port.below.link.generation or FASTEST)
     ]
 
 
@@ -141,9 +136,9 @@ class _Absent(str):
 
 def _counted(kinds: list[str]) -> str:
     if not kinds:
-        return "Nothing of the listing is left out."
+        return "Nothing is left out."
     each = ", ".join(_number(count, kind) for kind, count in Counter(kinds).most_common())
-    return f"Left out: {each}; `peerlane import lspci FILE --left-out` names each, and says why."
+    return f"Left out: {each}; the option `--left-out` names each, and says why."
 
 
 def _number(count: int, kind: str) -> str:
@@ -157,14 +152,21 @@ def _number(count: int, kind: str) -> str:
 class _Names:
     """The names of nodes, made from their slots, and the choice of link speeds and sockets."""
 
-    def __init__(self, listing: Listing, hosts: list[Host], speed: Speed) -> None:
-        self._is_alone = len(hosts) == 1
+    def __init__(self, machine: Machine, speed: Speed) -> None:
+        self._is_alone = len(machine.hosts) == 1
+        self._statements = machine.statements
         self.speed = speed
-        nodes = {one.numa_node for one in listing.functions} - {None}
-        # If there are more NUMA nodes than sockets, consecutive nodes share a socket.
-        numbered = enumerate(sorted(node for node in nodes if node is not None))
-        share = -(-len(nodes) // _MOST_SOCKETS) or 1
-        self._sockets = {node: number // share for number, node in numbered}
+        nodes = {node for _, node, _ in machine.statements.all(NUMA_NODE) if isinstance(node, int)}
+        sockets = {node: machine.statements.get(int, SOCKET, node) for node in sorted(nodes)}
+        stated = {node: socket for node, socket in sockets.items() if socket is not None}
+        self.has_sockets = bool(nodes) and len(stated) == len(nodes)
+        """Whether a file states the socket of each NUMA node; if not, each node is a socket."""
+        socket_of = stated if self.has_sockets else {node: node for node in nodes}
+        # If there are more than a scenario can have, consecutive ones share a socket.
+        chosen = sorted(set(socket_of.values()))
+        share = -(-len(chosen) // _MOST_SOCKETS) or 1
+        number = {of: count // share for count, of in enumerate(chosen)}
+        self._sockets = {node: number[of] for node, of in socket_of.items()}
 
     @property
     def sockets(self) -> int:
@@ -173,8 +175,10 @@ class _Names:
 
     def socket(self, port: Port) -> int:
         """The socket of a root port and of the functions below it."""
-        below = () if isinstance(port.below, str) else (port.below.function.numa_node,)
-        for node in (port.function.numa_node, *below):
+        below = [node.below for node in used_below((port,))]
+        functions = [node.function for node in below if not isinstance(node, str)]
+        for function in (port.function, *functions):
+            node = self._statements.get(int, NUMA_NODE, function.slot)
             if node is not None:
                 return self._sockets[node]
         return 0
@@ -182,27 +186,35 @@ class _Names:
     def host(self, host: Host) -> str:
         return "host" if self._is_alone else f"host-{host.domains[0]:04x}"
 
+    def model(self, device: Device) -> Iterator[str]:
+        """The device model of a known device."""
+        if model := model_of(self._statements.get(str, IDS, device.function.slot)):
+            for key, value in model.settings().items():
+                yield _setting(key, value, model.name)
+
     def node(self, node: Device | Switch) -> str:
+        if name := self._statements.names.get(node.function.slot):
+            return name
         prefix = "sw" if isinstance(node, Switch) else "dev"
         return f"{prefix}-{node.function.slot.text.replace(':', '-')}"
 
 
 def _host(host: Host, names: _Names) -> Iterator[str]:
     """A host and all nodes below it."""
-    count, first, last = len(host.domains), host.domains[0], host.domains[-1]
-    more = f", {count} PCI domains up to {last:04x}" if count > 1 else ""
-    yield _header("hosts", names.host(host), f"PCI domain {first:04x}{more}")
+    yield _header("hosts", names.host(host), _domains(host))
     roots = [port.express for port in host.used()]
     below = host.below()
     supported = max(map(_supported, roots))
     ports, parts = _root_ports(host)
     yield f"ports = {len(ports)}"
     if names.sockets > 1:
-        yield _setting("sockets", names.sockets, "one for each NUMA node of the listing")
-    yield _setting("max_payload_supported", size(supported))
-    boundaries = sorted({root.read_completion_boundary or 64 for root in roots})
-    note = "some root ports have 128 B" if len(boundaries) > 1 else ""
-    yield _setting("read_completion_boundary", size(boundaries[0]), note)
+        what = "package" if names.has_sockets else "NUMA node"
+        yield _setting("sockets", names.sockets, f"one for each {what}")
+    if any(root.has_registers for root in roots):
+        yield _setting("max_payload_supported", size(supported))
+        boundaries = sorted({root.read_completion_boundary or 64 for root in roots})
+        note = "some root ports have 128 B" if len(boundaries) > 1 else ""
+        yield _setting("read_completion_boundary", size(boundaries[0]), note)
     used = {number: port for number, port in ports.items() if not isinstance(port.below, str)}
     yield from _access_control(used, _ROOT_SERVICES)
     yield from _power_of_host(host)
@@ -217,6 +229,14 @@ def _host(host: Host, names: _Names) -> Iterator[str]:
     for number, port in used.items():
         hierarchy = _Hierarchy(names, bars, _Chosen.of(port, supported))
         yield from _below(names.host(host), {number: port}, hierarchy)
+
+
+def _domains(host: Host) -> str:
+    if not host.domains:
+        return ""
+    count, first, last = len(host.domains), host.domains[0], host.domains[-1]
+    more = f", {count} PCI domains up to {last:04x}" if count > 1 else ""
+    return f"PCI domain {first:04x}{more}"
 
 
 class _Chosen(NamedTuple):
@@ -371,10 +391,9 @@ def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Itera
     function, express = device.function, device.express
     yield _header("devices", _text(of.names.node(device)), function.what)
     yield upstream
+    yield from of.names.model(device)
     yield from _payload(express, of.payload)
-    yield _setting("max_read_request", size(express.max_read_request))
-    yield _setting("tags", express.tags, "as many as it may use")
-    yield from _attributes(express)
+    yield from _requests(express)
     yield from _exits((), express, above)
     if virtual := function.virtual:
         count = min(virtual.count, _MOST_VIRTUAL_FUNCTIONS)
@@ -383,7 +402,8 @@ def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Itera
             count,
             "" if count == virtual.count else f"{virtual.count} in the listing",
         )
-    yield from of.bars.of(function)
+    if express.has_registers:
+        yield from of.bars.of(function)
     yield from _identity(function, with_class=True)
     if not function.memory_enabled:
         yield _setting("memory_enable", value=False, note="Mem-")
@@ -398,8 +418,12 @@ def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Itera
     yield from _parts(device.parts)
 
 
-def _attributes(express: Express) -> Iterator[str]:
-    """The attributes that requests may have, if they differ from the defaults."""
+def _requests(express: Express) -> Iterator[str]:
+    """The size and number of requests, and their attributes that differ from the defaults."""
+    if not express.has_registers:
+        return
+    yield _setting("max_read_request", size(express.max_read_request))
+    yield _setting("tags", express.tags, "as many as it may use")
     if not express.relaxed_ordering:
         yield _setting("relaxed_ordering_enable", value=False)
     if not express.no_snoop:
@@ -413,43 +437,40 @@ def _attributes(express: Express) -> Iterator[str]:
 def _upstream(place: list[str], port: Port, below: Device | Switch, speed: Speed) -> str:
     upper, lower, link = port.express, below.express, below.link
     settings, notes = list(place), []
-    if speed is Speed.CAPABLE and (fastest := _fastest(upper, lower)):
-        if link.generation and link.generation < fastest:
+    if speed is Speed.CAPABLE and (fastest := fastest_link(upper, lower)):
+        generation = max(fastest.generation or 0, link.generation or 0)
+        if link.generation and link.generation < generation:
             notes.append(f"trained at Gen{link.generation}")
-        link = Link(max(fastest, link.generation or 0), link.lanes)
-    if link.generation is None:
+        link = Link(generation, link.lanes)
+    if link.generation is None and lower.has_registers:
         notes.append("lspci did not know the speed: the default")
-    else:
+    elif unknown := [
+        key for key, value in (("speed", link.generation), ("width", link.lanes)) if not value
+    ]:
+        notes.append(f"the default {' and '.join(unknown)}, for the file has none")
+    if link.generation is not None:
         settings.append(f"generation = {min(link.generation, FASTEST)}")
     if link.generation is not None and link.generation > FASTEST:
         notes.append(f"Gen{link.generation} is not here: the fastest there is")
-    settings.append(f"lanes = {link.lanes}")
+    if link.lanes:
+        settings.append(f"lanes = {link.lanes}")
     if upper.trained and upper.trained.lanes and upper.trained != lower.trained:
-        notes.append(f"the port above says {_shown(upper.trained)}")
+        notes.append(f"the port above says {upper.trained}")
     ends = (("the port above", upper.capable), ("the function below", lower.capable))
-    able = [f"{end} {_shown(can)}" for end, can in ends if can and _exceeds(can, link)]
+    able = [f"{end} {can}" for end, can in ends if can and _exceeds(can, link)]
     if able:
         notes.append(f"LnkCap has more: {', '.join(able)}")
     return f"upstream = {{ {', '.join(settings)} }}{_noted(*notes)}"
-
-
-def _fastest(upper: Express, lower: Express) -> int | None:
-    """The highest generation that both ends of a link have, from their capabilities."""
-    able = [can.generation for can in (upper.capable, lower.capable) if can]
-    known = [generation for generation in able if generation is not None]
-    return min(known) if len(known) == 2 else None  # noqa: PLR2004 - both ends
 
 
 def _exceeds(can: Link, link: Link) -> bool:
     return can.lanes > link.lanes or (can.generation or 0) > (link.generation or 0)
 
 
-def _shown(link: Link) -> str:
-    return f"x{link.lanes} " + (f"Gen{link.generation}" if link.generation else "of unknown speed")
-
-
 def _payload(express: Express, chosen: _Chosen) -> Iterator[str]:
     """The keys of max payload sizes; enumeration sets the largest that a hierarchy supports."""
+    if not express.has_registers:
+        return
     supported = _supported(express)
     if chosen.is_lower and express.max_payload == chosen.size < supported:
         note = f"as it is set; it supports {size(supported)}"
@@ -582,7 +603,7 @@ def _flow(hosts: list[Host], names: _Names) -> Iterator[str]:
 
 
 def _header(section: str, key: str, what: str) -> str:
-    return f"[{section}.{key}]  # {printable(what)}"
+    return f"[{section}.{key}]{_noted(printable(what))}"
 
 
 def _setting(key: str, value: str | int, note: str = "") -> str:
@@ -596,7 +617,7 @@ def _noted(*notes: str) -> str:
 
 
 def _named(function: Function) -> str:
-    return f"{function.slot} {printable(function.what)}"
+    return f"{function.slot} {printable(function.what)}".rstrip()
 
 
 def _text(value: str) -> str:
