@@ -307,7 +307,7 @@ def test_a_link_without_speed_has_the_default() -> None:
 
 def test_known_devices_have_their_names() -> None:
     text = imported(nccl=nccl(two_gpus()))
-    assert text.count('model = "dma"  # NVIDIA H100 PCIe\n') == 3
+    assert text.count('profile = "nvidia-h100-pcie"  # NVIDIA H100 PCIe\n') == 3
     assert "Broadcom PEX890xx" in text
 
 

@@ -7,6 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
+GENERIC = "generic"
+"""The profile of a GPU that has no profile of its own."""
+
 
 class Model(NamedTuple):
     """A known device: its name, and the profile of a GPU that stands for it, if there is one."""
@@ -15,8 +18,8 @@ class Model(NamedTuple):
     gpu: str | None
 
     def settings(self) -> dict[str, str]:
-        """The keys of a device of a scenario: its device model."""
-        return {"model": "dma"}
+        """The keys of a device of a scenario: its device model, and its profile."""
+        return {"model": "gpu", "profile": self.gpu} if self.gpu else {"model": "dma"}
 
 
 @cache

@@ -25,7 +25,7 @@ from peerlane.importing.machine import (
     fastest_link,
     used_below,
 )
-from peerlane.importing.parts import model_of
+from peerlane.importing.parts import GENERIC, Model, model_of
 from peerlane.importing.statements import IDS, NUMA_NODE, SOCKET
 from peerlane.printable import printable
 
@@ -186,11 +186,9 @@ class _Names:
     def host(self, host: Host) -> str:
         return "host" if self._is_alone else f"host-{host.domains[0]:04x}"
 
-    def model(self, device: Device) -> Iterator[str]:
-        """The device model of a known device."""
-        if model := model_of(self._statements.get(str, IDS, device.function.slot)):
-            for key, value in model.settings().items():
-                yield _setting(key, value, model.name)
+    def model(self, device: Device) -> Model | None:
+        """The known device with the numbers of this one."""
+        return model_of(self._statements.get(str, IDS, device.function.slot))
 
     def node(self, node: Device | Switch) -> str:
         if name := self._statements.names.get(node.function.slot):
@@ -391,7 +389,9 @@ def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Itera
     function, express = device.function, device.express
     yield _header("devices", _text(of.names.node(device)), function.what)
     yield upstream
-    yield from of.names.model(device)
+    if model := of.names.model(device):
+        for key, value in model.settings().items():
+            yield _setting(key, value, model.name)
     yield from _payload(express, of.payload)
     yield from _requests(express)
     yield from _exits((), express, above)
@@ -403,7 +403,10 @@ def _device(device: Device, above: Port, upstream: str, of: _Hierarchy) -> Itera
             "" if count == virtual.count else f"{virtual.count} in the listing",
         )
     if express.has_registers:
-        yield from of.bars.of(function)
+        if model and model.gpu:
+            yield from of.bars.memory(function, is_generic=model.gpu == GENERIC)
+        else:
+            yield from of.bars.of(function)
     yield from _identity(function, with_class=True)
     if not function.memory_enabled:
         yield _setting("memory_enable", value=False, note="Mem-")
@@ -522,6 +525,15 @@ class _Bars:
             if room < 0:
                 self._moved.add(slot)
 
+    def memory(self, function: Function, *, is_generic: bool) -> Iterator[str]:
+        """The memory of a GPU, if its profile does not have it, and comments on its regions."""
+        count, _, index = self._largest.get(function.slot, (0, 0, None))
+        if count >= _LEAST_WHOLE_MEMORY and is_generic:
+            yield _setting("memory", size(count), f"region {index}, the next power of two")
+        elif 0 < count < _LEAST_WHOLE_MEMORY:
+            yield f"# region {index} has {size(count)}, not the whole memory: here it is whole"
+        yield from _left_regions(function, "a GPU has the BAR of its memory", but=index)
+
     def of(self, function: Function) -> Iterator[str]:
         """The settings of a device's BAR, and comments on its other regions."""
         if function.slot not in self._largest:
@@ -540,6 +552,10 @@ class _Bars:
 
 
 _WIDE = 64
+
+_LEAST_WHOLE_MEMORY = 1 << 30
+"""Bytes of a BAR from which on it is the whole memory of a GPU: without a resizable BAR it is less.
+"""
 
 
 def _left_regions(function: Function, why: str, but: int | None = None) -> Iterator[str]:
