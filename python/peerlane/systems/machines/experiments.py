@@ -33,8 +33,7 @@ def wrx90(machine: Machine) -> Measurements:
 
 
 def l40s(machine: Machine) -> Measurements:
-    """Eight L40S at the root ports of two sockets: one copy, and rings of copies."""
-    yield "l40s/hop", _total(machine, [("l40s-0", "l40s-1")])
+    """Eight L40S at the root ports of two sockets: rings of copies."""
     yield "l40s/ring/4", _least(machine, _ring(4))
     yield "l40s/ring/8", _least(machine, _ring(8))
 
