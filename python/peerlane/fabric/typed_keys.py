@@ -643,7 +643,7 @@ class Device(Node, Upstream, total=False):
     """Size of BAR 0, a power of two; '0 B' for none. (B; default 64 KiB)"""
     bar_address_bits: Count
     """Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for
-    any address. (default 32)"""
+    any address; none for 64 if the BAR is larger than 256 MiB, otherwise 32. (default none)"""
     virtual_functions: Count
     """Number of virtual functions (SR-IOV). They are functions 1 and up of the device; more
     than 7 need ARI Forwarding at the port above, or else take the next bus number. Firmware
@@ -1308,7 +1308,7 @@ class Profile(Repeated, total=False):
     """Size of BAR 0, a power of two; '0 B' for none. (B; default 64 KiB)"""
     bar_address_bits: Count
     """Address width of BAR 0 and of the virtual functions' BAR 0: 32 for below 4 GiB, 64 for
-    any address. (default 32)"""
+    any address; none for 64 if the BAR is larger than 256 MiB, otherwise 32. (default none)"""
     virtual_functions: Count
     """Number of virtual functions (SR-IOV). They are functions 1 and up of the device; more
     than 7 need ARI Forwarding at the port above, or else take the next bus number. Firmware
@@ -1799,6 +1799,23 @@ class Schedule(Repeated, total=False):
     """Start time of the schedule. (ns; default 0 ns)"""
 
 
+class Step(Repeated, total=False):
+    """Keys of steps."""
+
+    peer: Text
+    """The other end of a push or a pull: a device of the schedule, or the host above. (default
+    none)"""
+    size: Size
+    """Number of bytes; none for the whole vector of the schedule. (B; default none)"""
+    offset: Size
+    """Offset of the first byte in the vector of the device. (B; default 0 B)"""
+    peer_offset: Size
+    """Offset of the first byte in the vector of the peer; of a reduce or a copy, in the vector
+    of the device itself. (B; default 0 B)"""
+    time: Quantity
+    """The time of a compute step. (ns; default 0 ns)"""
+
+
 class Buffer(Repeated, total=False):
     """Keys of buffers."""
 
@@ -1999,6 +2016,9 @@ class GpuDevice(Device, total=False):
     poll_latency: Quantity
     """Time from the arrival of a flag in the memory to the next step of the kernel that polls
     the flag. (ns; default 500 ns)"""
+    ingress_bandwidth: Rate
+    """Rate at which the memory takes payloads of writes from other devices and from hosts;
+    none for no limit. Data that the GPU has read is not limited. (GB/s; default none)"""
     tags: Count
     """Most outstanding non-posted requests. (default 256)"""
 

@@ -88,7 +88,7 @@ class StepResult(WorkloadResult):
     COLUMNS = (
         *names("schedule", "device"),
         Column("work", attrgetter("work"), "word", 2),
-        Column("peer", attrgetter("peer"), "name", 3),
+        Column("peer", lambda one: one.peer or "", "name", 3),
         Column("begin", attrgetter("begin_ns"), "time"),
         Column("end", attrgetter("end_ns"), "time"),
         Column("bytes", attrgetter("bytes"), "bytes", 4),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from peerlane.systems.machines.machine import Constants
-from peerlane.systems.measured import sound, steady
+from peerlane.systems.measured import known, sound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,8 @@ def _rates(machine: Machine, pairs: Sequence[Pair], direction: str = "write") ->
     fabric = machine.fabric().steady()
     for source, target in pairs:
         fabric.flow(source, target, direction=direction, size=machine.constants.size)
-    return [steady(flow) / 1e9 for flow in sound(fabric.run()).flows]
+    flows = sound(fabric.run()).flows
+    return [known(flow, flow.bytes_per_second) / 1e9 for flow in flows]
 
 
 def _total(machine: Machine, pairs: Sequence[Pair], direction: str = "write") -> float:

@@ -13,3 +13,8 @@ class Constants:
 
     size: str = "4 MiB"
     """Bytes of each copy. Its rate in the steady state does not depend on it."""
+    all_reduce: tuple[str, ...] = ("4 KiB", "32 KiB", "128 KiB", "384 KiB")
+    """The published sizes of the one-shot all-reduce."""
+
+
+Machine = machine.Machine[Constants]
