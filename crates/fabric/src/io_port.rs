@@ -107,8 +107,9 @@ pub struct IoPort {
     owned: Vec<Owned>,
     peers: Vec<u8>,
     window: u64,
-    /// The requests to each function: a function that does not answer keeps no tags of others. Each set has its own function number of the port
-    /// as requester (phantom functions, PCIe Base 2.2.6.2); from the ninth on, functions share sets.
+    /// The outstanding requests to each function. Functions have separate sets of tags, so that a function that does not answer uses no tags of
+    /// other functions. Each set has its own function number of the port as requester (phantom functions, PCIe Base 2.2.6.2); from the ninth
+    /// function on, functions share sets.
     outstanding: Vec<Outstanding<Awaited>>,
     /// Stores to configuration space, which become configuration requests.
     settings: VecDeque<BridgedStore>,
@@ -119,14 +120,14 @@ pub struct IoPort {
     wake: WakeUp,
 }
 
-/// The use of the completion of a request to the endpoint.
+/// What the I/O port does with the completion of a request that it sent to the endpoint.
 #[derive(Clone, Copy, Debug)]
 enum Awaited {
-    /// The completion answers a part of the load with this number.
+    /// The port answers a part of the load with this number.
     Load(u64),
-    /// The completion has a register, and answers the load with this number: `len` bytes of the register from `first` on.
+    /// The port answers the load with this number, by `len` bytes of the configuration register in the completion, from byte `first` on.
     Register { number: u64, first: u64, len: u32 },
-    /// The completion ends a configuration write, which nobody waits for.
+    /// The port sends nothing: the completion is for a configuration write, which the port made for a posted store.
     Written,
 }
 

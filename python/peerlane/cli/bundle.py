@@ -33,7 +33,9 @@ KEPT = {
         *("--loads", "--steps", "--to", "--traffic", "--repeat"),
     ),
 }
-"""By command, the options that change its numbers. A bundle is run again with these options only.
+"""For each command, the options that affect the numbers in its output.
+
+A bundle is run again with these options only.
 """
 
 
@@ -189,7 +191,10 @@ def _run_again(found: Bundle, path: str) -> dict[str, Any]:
 def _parsed(
     command: str, arguments: Sequence[str], source: str
 ) -> tuple[Mapping[str, Any], list[str]]:
-    """The arguments of a command by their names, and the options that change its numbers.
+    """Parses the arguments of a command.
+
+    Returns the arguments as a dictionary with their names as keys, and the options that affect the
+    numbers in the command's output.
 
     Raises:
         FileError: The command cannot be bundled, its arguments are wrong, or it loads code.
@@ -215,7 +220,7 @@ def _parsed(
 
 
 def _written(command: Any, given: Mapping[str, Any], kept: Sequence[str]) -> Iterator[str]:  # noqa: ANN401 - the classes of commands are private to typer
-    """The options in `kept` that the command was given, each as one word of a command line."""
+    """The options in `kept` that were given to the command, each as "--option=value"."""
     for option in command.params:
         if option.opts[0] not in kept or option.name not in given:
             continue

@@ -83,24 +83,25 @@ def import_machine(
     speed: Annotated[Speed | None, _SPEED] = None,
     left_out: Annotated[bool, _LEFT_OUT] = False,
 ) -> None:
-    """Write the scenario of a machine from what tools say of it.
+    """Write the scenario of a machine from the output of several tools.
 
     `peerlane import machine lspci.txt topo.txt nccl.xml -o machine.toml`
 
-    The form of each file is known from its content:
+    The content of each file shows its form:
 
     - `sudo lspci -vvv`: the whole tree, as of `peerlane import lspci`; add `-nn` for the numbers by
       which known devices have their names
+    - `lstopo --of xml`: the tree, data rates of links, NUMA nodes, sockets
     - the file of `NCCL_TOPO_DUMP_FILE`: GPUs and network cards that NCCL uses, the switches above
       them, width and speed of which links are capable
-    - `lstopo --of xml`: the tree, data rates of links, NUMA nodes, sockets
     - `nvidia-smi topo -m`, `rocm-smi --showtopo`: paths between GPUs and network cards; alone, the
       smallest tree that has these paths
 
-    The tree is from the first of these forms that is given, but hwloc is before NCCL. The other
-    files add NUMA nodes, sockets, numbers and names of devices. If two files state different
-    values, the import fails, and the message has both lines. What is left out, such as NVLinks and
-    lines that are not understood, is counted in a comment; `--left-out` names each item.
+    If there are several files, the device tree is read from the one whose form is highest in this
+    list. The other files add NUMA nodes, sockets, numbers and names of devices. If two files state
+    different values, the import fails, and the message has both lines. A comment has the number of
+    items that are left out, such as NVLinks and lines that are not understood; `--left-out` names
+    each item.
     """
     _import(files, None, output, speed, with_left_out=left_out)
 

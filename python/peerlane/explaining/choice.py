@@ -29,8 +29,8 @@ _MOST_STEPS = 4
 
 _HALF = 0.5
 _MEND = 0.05
-"""A setting is preferred if it gains at least `_HALF` of the largest gain; a change that removes a
-fault, if it gains at least `_MEND` of the largest gain."""
+"""A setting is preferred if it gains at least `_HALF` of the largest gain. A change that removes a
+fault is preferred if it gains at least `_MEND` of the largest gain."""
 
 _LITTLE = 0.25
 """Larger requests, or a comparison (a change that removes a latency), are preferred only if all
@@ -149,7 +149,7 @@ def lean(found: Sequence[Tried]) -> list[Tried]:
 
 
 def unsaid(found: Iterable[Tried], steps: Sequence[Tried]) -> Iterator[Tried]:
-    """Leaves out each change that one of the steps adds to the earlier steps."""
+    """Leaves out each change that a step contains in addition to the changes of earlier steps."""
     before: set[Change] = set()
     said = []
     for step in steps:
@@ -197,12 +197,12 @@ def settled(
 
 
 def _instead(one: Bottleneck, *, is_each: bool) -> set[frozenset[Change]]:
-    """The changes `instead` of a bottleneck; nothing if `is_each` is set."""
+    """The other changes that were tried for a bottleneck (`instead`); empty if `is_each` is set."""
     return set() if is_each else {frozenset(each.changes) for each in one.instead}
 
 
 def _first_changes(one: Bottleneck) -> frozenset[Change]:
-    """The changed keys of a bottleneck's first step, as a set."""
+    """The set of scenario keys, with values, that the first step against a bottleneck changes."""
     return frozenset(one.steps[0].changes if one.steps else ())
 
 

@@ -1,8 +1,8 @@
 """Reads the topology that NCCL or RCCL writes (`NCCL_TOPO_DUMP_FILE`).
 
 The file has GPUs and network cards in use, and the upstream port of each switch above them. It has
-neither root ports nor downstream ports. The link of a function is its fastest one: the lower of
-what the function and the port above it are capable of.
+neither root ports nor downstream ports. It states the highest width and speed of which both a
+function and the port above it are capable.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ATTRIBUTES = {
     "nic": set(),
     "net": {"name", "dev", "speed", "port", "guid", "latency", "maxconn", "gdr", "coll"},
 }
-"""The elements that are read, with attributes that are read or have no meaning for a fabric."""
+"""The elements that are read, with their attributes that are read or say nothing about a fabric."""
 
 _WITHOUT_PCI_EXPRESS = {"nvlink": "NVLink", "xgmi": "XGMI link", "c2c": "C2C link"}
 
@@ -46,7 +46,7 @@ def read(text: str, source: str, statements: Statements) -> list[Host]:
     """The host of an NCCL topology, and statements about its functions.
 
     Raises:
-        ListingError: The text is no NCCL topology, or states values that other files deny.
+        ListingError: The text is no NCCL topology, or states other values than other files.
     """
     system = parse(text, source)
     reader = _Reader(statements)
@@ -129,7 +129,7 @@ class _Reader:
         self._statements.names.setdefault(slot, name.lower())
 
     def note(self, element: Element) -> None:
-        """Leaves out what is inside an element and not understood, or not PCI Express."""
+        """Records the attributes and inner elements that are unknown or not PCI Express."""
         for unknown in sorted(element.attributes.keys() - _ATTRIBUTES[element.name]):
             self._statements.leave_out(
                 "attribute", element.place, f"{unknown} of <{element.name}> is not understood"
@@ -143,7 +143,7 @@ class _Reader:
 
 
 def _link(pci: Element) -> Link:
-    """The width and speed in an element, without what is not known."""
+    """The width and speed in an element: no lanes or no generation if the value is unknown."""
     speed = re.match(r"(\d+(?:\.\d+)?) GT/s", pci.attributes.get("link_speed", ""))
     width = re.fullmatch(r"\d{1,2}", pci.attributes.get("link_width", ""))
     lanes = int(width[0]) if width else 0

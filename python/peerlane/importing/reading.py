@@ -1,4 +1,4 @@
-"""Reads files of one machine, each of any form, into the machine."""
+"""Reads files that describe one machine, each in any known format, and makes a `Machine`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Form(Enum):
-    """The forms of files, each with the command or variable that makes a file."""
+    """The formats of files, each with the command or the variable that makes the file."""
 
     LSPCI = "sudo lspci -vvv"
     NCCL = "NCCL_TOPO_DUMP_FILE"
@@ -40,7 +40,10 @@ class Form(Enum):
 
 
 class _Tree(NamedTuple):
-    """The hosts that a file has, and all its functions if it has all functions of the machine."""
+    """The device tree that a file states.
+
+    `functions` has the functions in the file, if the file lists all functions of the machine.
+    """
 
     source: str
     head: str
@@ -49,15 +52,15 @@ class _Tree(NamedTuple):
 
 
 def load(paths: Sequence[str], form: Form | None = None) -> Machine:
-    """Reads the machine of files; `-` is standard input.
+    """Reads files that describe one machine; `-` is standard input.
 
     Args:
-        paths: Files of one machine, at most one of each form.
-        form: The form of all files, where their content does not say it.
+        paths: Files of one machine, at most one of each format.
+        form: The format of all files. If it is `None`, the content of each file shows its format.
 
     Raises:
         OSError: A file cannot be read.
-        ListingError: A file is damaged or of no known form, or files are inconsistent.
+        ListingError: A file is damaged or has no known format, or files are inconsistent.
     """
     return machine_of([_read(path) for path in paths], form)
 
@@ -69,10 +72,10 @@ def _read(path: str) -> tuple[bytes, str]:
 
 
 def machine_of(files: Sequence[tuple[bytes, str]], form: Form | None = None) -> Machine:
-    """The machine of the contents of files, each with the name for messages.
+    """The machine that files describe; each file is its content and its name in messages.
 
     Raises:
-        ListingError: A file is damaged or of no known form, or files are inconsistent.
+        ListingError: A file is damaged or has no known format, or files are inconsistent.
     """
     of: dict[Form, tuple[bytes, str]] = {}
     for content, source in files:
@@ -104,7 +107,7 @@ def _tables(of: dict[Form, tuple[bytes, str]], statements: Statements) -> Iterat
 
 
 def _trees(of: dict[Form, tuple[bytes, str]], statements: Statements) -> Iterator[_Tree]:
-    """The trees of files, the one with the most facts first."""
+    """The device trees of files; the tree with the most facts is first."""
     if Form.LSPCI in of:
         content, source = of[Form.LSPCI]
         yield _listed(lspci.parse(content, source), statements)
@@ -140,7 +143,7 @@ def _listed(listing: Listing, statements: Statements) -> _Tree:
 
 
 def _compare(tree: _Tree, other: _Tree, statements: Statements) -> None:
-    """Compares the switches above each device in two trees; the other tree may have fewer.
+    """Compares the switches above each device in two trees; `other` may have fewer switches.
 
     Raises:
         ListingError: A device is below another switch.
@@ -177,7 +180,7 @@ _FUNCTION = re.compile(r"^[> \t]*(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[01][0-9a-f]\.[0
 
 
 def _form(content: bytes, source: str) -> Form:
-    """The form of a file, from its content."""
+    """The format of a file, from its content."""
     text = _text(content)
     if xml := _XML.match(text):
         return Form.NCCL if xml[1] == "system" else Form.HWLOC

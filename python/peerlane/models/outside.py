@@ -1,4 +1,4 @@
-"""Defines devices that programs outside the simulation control."""
+"""Defines devices that are controlled by programs outside the simulation."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BarAccess:
         self._device.answer(self.tag, value)
 
     def refuse(self) -> None:
-        """Refuses a read: in the callback as Unsupported Request, later as Completer Abort.
+        """Refuses a read: with Unsupported Request in the callback, with Completer Abort later.
 
         Raises:
             ValueError: The access is not a waiting read.
@@ -76,7 +76,7 @@ class BarAccess:
 
 
 class OutsideDevice(Device):
-    """A device that a program outside the simulation controls, and that may answer reads later.
+    """A device that is controlled by a program outside the simulation, and may answer reads later.
 
     Class attributes declare the device in the same way as a `Device`, and `Fabric.device(NAME, TO,
     model=OBJECT)` puts it into a fabric. Each access to its BARs is a `BarAccess`. If `on_access`

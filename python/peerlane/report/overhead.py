@@ -1,9 +1,9 @@
 """Calculates how the time of each wire is used: payload, protocol overhead, replays and idle time.
 
-The calculation uses the bytes in a result, which count a packet when its transmission begins. The
-shares of a link are shares of the time in which workloads that cross the link were active; the
-shares of a fibre are shares of the measured time. On one direction of a wire, every byte takes the
-same time.
+The calculation uses the byte counters of a result. A counter includes all bytes of a packet as soon
+as the transmission of the packet begins. The shares of a link are shares of the time in which
+workloads that cross the link were active; the shares of a fibre are shares of the measured time. On
+one direction of a wire, every byte takes the same time.
 """
 
 from __future__ import annotations

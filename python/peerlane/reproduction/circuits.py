@@ -17,7 +17,7 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
     """The keys that set the implementation of each device in a system's scenario to `value`.
 
     Raises:
-        ScenarioError: The scenario names no devices, as a scenario that has only networks.
+        ScenarioError: The scenario names no devices, for example because it has only networks.
     """
     devices = parsed(scenario_text(system), f"{system}/scenario.toml").members("devices")
     if not devices:
@@ -28,8 +28,9 @@ def implementations(system: str, value: str) -> dict[str, Setting]:
 def require_circuits(system: str, figure: str | None = None) -> None:
     """Checks that this build has the circuits with which figures of a system are simulated.
 
-    These are the circuit that the scenario chooses, and the circuits that `CIRCUITS` of the
-    experiments chooses for the figure; without `figure`, for all figures.
+    The scenario chooses one circuit for all figures. `CIRCUITS` in `experiments.py` of the system
+    can choose another circuit for a figure. Without `figure`, the circuits of all figures are
+    checked.
 
     Raises:
         ScenarioError: A circuit is missing; the message says how to build it in.

@@ -27,11 +27,11 @@ DEFAULT, PROFILE, CONSTANT = "default:", "profile:", "constants."
 NAMES = {"name", "seed", "base", "profile", "model", "to", "from", "owners", "controller"}
 NAMES |= {"upstream", "processor", "port", "socket", "from_port", "to_port", "shape", "size", "afu"}
 NAMES |= {"implementation", "ack_policy", "update_fc_policy"}
-"""The keys of a scenario that are no inputs.
+"""The keys of a scenario that do not count as inputs.
 
-These keys are names and connections; `implementation`, because values that are simulated with
-circuits are not compared with values of models; and policies of DLLPs, because a policy only
-selects which numbers are used, and these numbers are inputs.
+Most of these keys are names and connections. `implementation` is no input, because values that are
+simulated with circuits are not compared with values of models. The policies of DLLPs are no inputs,
+because a policy only selects which numbers are used, and these numbers are inputs.
 """
 
 NODES = ("hosts", "switches", "devices", "io_ports", "controllers", "networks")
@@ -160,7 +160,7 @@ def _defaults() -> dict[str, Parameter]:
 
 
 def used(scenario: Scenario) -> Iterator[Use]:
-    """The defaults and the settings of profiles that the tables of a scenario use."""
+    """The values that the TOML tables of a scenario take from defaults and from profiles."""
     for path, section, model, profile in scenario.unwritten():
         key = split_path(path)[-1]
         if key == _EACH or not _is_studied(path, section):
@@ -175,7 +175,10 @@ def used(scenario: Scenario) -> Iterator[Use]:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """An input that a table of a scenario uses but does not write, with the path and key for it."""
+    """A value that a TOML table of a scenario takes from a default or from a profile.
+
+    `key` is the key with which the table can set the value, and `path` is the path of this key.
+    """
 
     input: Input
     path: str

@@ -152,7 +152,7 @@ class IncidentResult(Document):
 
 @dataclass(frozen=True, slots=True)
 class Overlap(Document):
-    """The flow that ended first, and the flow that had moved the least part of its bytes then."""
+    """The flow that ended first, and the flow with the least progress at the time of this end."""
 
     first: str
     ended_ns: float
@@ -161,7 +161,7 @@ class Overlap(Document):
 
     @property
     def told(self) -> str:
-        """A sentence about the flow that ended first and the flow that had moved least."""
+        """A sentence that states when the first flow ended, and how much `other` had moved."""
         moved = f"{self.other} had moved {100 * self.moved:.0f} %"
         return f"{self.first} ended at {duration(self.ended_ns)}, when {moved}"
 
@@ -204,7 +204,7 @@ class RunResult(Document):
     and flows that had not ended, each with the event for which it waits and the beginning of the
     wait. `expectations` has the expectations of the scenario, each with the measured value and
     whether the expectation is met. `overlap` has the flow that ended first, and the flow that had
-    moved the least part of its bytes at this time; it exists if this part was less than 90 %.
+    transferred the smallest fraction of its bytes at this time, if it is less than 90 %.
     `steady` means that the workloads continued until the rate of each was known, or until the
     `limit` in `[measure]`. `waits` has the waits of each flow, if they were watched; otherwise the
     JSON leaves the field out.

@@ -62,8 +62,8 @@ impl Rates {
         timer + self.round_trip + own_l0s_exit
     }
 
-    /// The longest time from when credit is freed until its UpdateFC is sent. The guideline has the same numbers as the Ack latency limit
-    /// (PCIe Base 2.6.1.2).
+    /// The longest time from when credit is freed until its UpdateFC is sent. The UpdateFC transmission latency guideline (PCIe Base 2.6.1.2) has
+    /// the same values as the Ack latency limit.
     pub(super) fn update_delay(&self, link: Offer) -> Span {
         let set = self.port.update_delay();
         set.unwrap_or_else(|| self.latency_limit(link, 1.0))

@@ -64,7 +64,8 @@ pub struct RunResult {
     /// Whether the workloads continued until the steady-state rate of each was measured.
     #[serde(skip_serializing_if = "is_default")]
     pub steady: bool,
-    /// The flow that ended first, and the flow that had moved the least part of its bytes by then, if this part is less than 90 %.
+    /// The flow that ended first, and the flow that had transferred the smallest fraction of its bytes by that time, if this fraction is less
+    /// than 90 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap: Option<Overlap>,
     /// Both directions of every link, within the measured interval.

@@ -1,4 +1,4 @@
-//! The flows of a run that were not under way at the same time.
+//! Flows of a run that were not active during the same time.
 
 use kernel::Time;
 use serde::Serialize;
@@ -7,23 +7,24 @@ use crate::meters::meter::FlowMeter;
 use crate::observe::series::{Sample, numbered_columns};
 use crate::workload::{PlannedWorkload, Seen};
 
-/// The flow of a run that ended first, and the flow that had moved the least part of its bytes by that time.
+/// The flow of a run that ended first, and the flow that had transferred the smallest fraction of its bytes when the first flow ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct Overlap {
     /// The flow that ended first.
     pub first: String,
     /// Time of its end.
     pub ended_ns: f64,
-    /// The flow that had moved the least part of its bytes by the time in `ended_ns`.
+    /// The flow that had transferred the smallest fraction of its bytes by the time in `ended_ns`.
     pub other: String,
-    /// The part of its bytes that the flow `other` had moved by this time, from the samples of the run.
+    /// The fraction of its bytes that the flow `other` had transferred by the time in `ended_ns`, from the samples of the run.
     pub moved: f64,
 }
 
-/// Flows count as overlapping if each had moved at least this part of its bytes when the first one ended.
+/// Flows count as active during the same time if each had transferred at least this fraction of its bytes when the first flow ended.
 const MOST: f64 = 0.9;
 
-/// The flow that ended first, and the flow that had moved the least part of its bytes by then, if this part is less than [`MOST`].
+/// The flow that ended first, and the flow that had transferred the smallest fraction of its bytes by that time, if this fraction is less than
+/// [`MOST`].
 pub(super) fn of(seen: &Seen<'_>, samples: &[Sample]) -> Option<Overlap> {
     let all = numbered_columns(seen.workloads);
     let flows: Vec<_> = all

@@ -13,7 +13,7 @@ use crate::plan::FabricPlan;
 
 use super::{Own, PlannedWorkload};
 
-/// A number of accesses that no run can complete.
+/// A count of accesses so large that no run can reach it; it stands for "no limit".
 const ENDLESS: u64 = 1 << 40;
 
 /// The state for loading workloads: the plan, and the models and threads that the workloads are loaded into.

@@ -26,7 +26,7 @@ VISIBLE = 0.05
 
 
 def report(outcome: Report, *, every: bool) -> RenderableType:
-    """The rows of a published system, its fitted parameters, and a summary.
+    """Returns the tables of a published system: its rows, its fitted parameters, and a summary.
 
     Rows with a published value come first. Rows without a published value follow only if `every` is
     set, or if no row has a published value.
@@ -66,7 +66,10 @@ MOST_CHANGED = 30
 def comparison_of_reports(
     before: Sequence[Report], after: Sequence[Report], names: tuple[str, str], *, every: bool
 ) -> RenderableType:
-    """The rows whose simulated values differ, with the published values; largest change first."""
+    """Returns a table of the rows whose simulated values differ between two reproductions.
+
+    Each row has its published value, too. The row with the largest change is first.
+    """
     known = {(report.system, row.id): row for report in before for row in report.rows}
     pairs = [
         (f"{report.system} {row.id}" if len(after) > 1 else row.id, old, row)
@@ -118,7 +121,10 @@ def _style(row: Row) -> str:
 
 
 def summary(outcomes: Sequence[Report]) -> RenderableType:
-    """A row for each system, the rows outside their tolerance, and further commands to use."""
+    """Returns a table with a line for each system, the rows that missed their tolerance, and hints.
+
+    The hints name further commands.
+    """
     table = Sheet("system")
     table.add_column("what", "prose")
     table.numbers("figures within", "gaps", "checks within", "fitted", "predicted")
@@ -217,7 +223,10 @@ def _sensitivity(row: Row) -> str:
 
 
 def _counts(tally: Tally) -> RenderableType:
-    """The numbers of published values, checks, gaps and unpublished rows, in words."""
+    """Returns a table that states how many published values, checks, gaps and other rows there are.
+
+    The other rows have no published value.
+    """
     table = Sheet("counted apart")
     table.numbers("rows", "within tolerance", "missed")
     figures = [(f"figures of the source, {kind}", one) for kind, one in tally.figures.items()]

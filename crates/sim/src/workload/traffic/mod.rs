@@ -49,7 +49,7 @@ pub struct TrafficPlan {
 pub enum Sources {
     /// Nodes of a network, by their numbers in the network.
     Network(Vec<SourcePlan>),
-    /// Processors of a controller, in the order of their ports.
+    /// Processors (hosts with a network interface controller) at one controller, in the order of the controller's ports.
     Controller(Vec<OfferSource>),
 }
 
