@@ -49,7 +49,7 @@ pub use locked::{
     Granularity, LockNote, LockedLoop, LockedWork, Step, Under, Update, WordAccess, WordOperation,
 };
 pub use marking::{Mark, Marking, Marks};
-pub use memory::{Backing, Memory, MemoryPage, set_page_source};
+pub use memory::{Backing, Memory, MemoryPage, add_words, set_page_source};
 pub use outbox::{Outbox, Packing, messages};
 pub use outstanding::{AnsweredPart, Outstanding, OutstandingLimits, RequestControl, completed};
 pub use page::{Mapping, PageSize, Rights};

@@ -92,6 +92,16 @@ impl Page {
     }
 }
 
+/// Adds the 32-bit words of `more` to the words of `sum`, modulo 2^32.
+pub fn add_words(sum: &mut [u8], more: &[u8]) {
+    let (words, _) = sum.as_chunks_mut::<4>();
+    let (others, _) = more.as_chunks::<4>();
+    for (word, other) in words.iter_mut().zip(others) {
+        let total = u32::from_le_bytes(*word).wrapping_add(u32::from_le_bytes(*other));
+        *word = total.to_le_bytes();
+    }
+}
+
 /// A memory that is zero until it is written.
 #[derive(Clone, Debug)]
 pub struct Memory {

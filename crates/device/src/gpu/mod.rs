@@ -17,10 +17,9 @@ use transaction::{
 use crate::leaf::{forget, one_port};
 use crate::{Endpoint, EndpointConfig, Leaf};
 use program::{Engine, FLAG, Move, Program, Work};
-use running::{Costs, Next as Event, Running};
+use running::{Costs, Event, Running};
 
 pub use parameters::GpuParameters;
-pub use running::add;
 
 /// A GPU. Each flow stands for the work of a copy engine of its own; programs share the copy engines.
 #[derive(Clone, Debug)]
@@ -32,7 +31,7 @@ pub struct Gpu {
     ingress: Ingress,
 }
 
-/// The way of requests from others into the memory, if its rate is limited.
+/// The queue of requests from others to the memory, if the rate of the memory is limited.
 #[derive(Clone, Debug, Default)]
 struct Ingress {
     /// Requests that wait, oldest first, each with the time at which the memory has taken it, and with the receive buffer that it holds.
@@ -59,10 +58,15 @@ impl Leaf for Gpu {
     fn reset(&mut self, function: FunctionPlace, fx: &mut Effects<'_, Self>) {
         if function == FunctionPlace::Own {
             forget(&mut self.requester, fx);
-            for program in std::mem::take(&mut self.programs) {
+            let now = fx.now();
+            for program in self.programs.extract_if(.., |one| !one.begins_after(now)) {
                 for flow in program.unfinished() {
                     fx.observe(Observation::Forgotten { flow });
                 }
+            }
+            for (_, packet, charge) in std::mem::take(&mut self.ingress).waiting {
+                self.endpoint.free(charge, fx);
+                fx.store().release(packet);
             }
         }
         self.configure_requester();
@@ -123,7 +127,7 @@ impl Gpu {
         }
     }
 
-    /// Handles the packets that have arrived. A request waits until the memory has taken the writes before it.
+    /// Handles the packets that have arrived. Each packet waits until the memory has taken the writes before it.
     fn arrive(&mut self, fx: &mut Effects<'_, Self>) {
         let now = fx.now();
         if !self.endpoint.has_work(now) && self.ingress.waiting.is_empty() {
@@ -131,12 +135,7 @@ impl Gpu {
         }
         while let Some((packet, charge)) = self.endpoint.take_held(fx) {
             let due = self.taken_at(fx.store()[packet].header(), now);
-            if due > now {
-                self.ingress.waiting.push_back((due, packet, charge));
-            } else {
-                self.endpoint.free(charge, fx);
-                self.take(packet, fx);
-            }
+            self.ingress.waiting.push_back((due, packet, charge));
         }
         while let Some((_, packet, charge)) =
             self.ingress.waiting.pop_front_if(|(due, ..)| *due <= now)
@@ -149,20 +148,16 @@ impl Gpu {
         }
     }
 
-    /// The time at which a packet that has arrived is handled.
+    /// The time at which a packet that has arrived can be handled.
     fn taken_at(&mut self, header: &Header, now: Time) -> Time {
-        let Some(rate) = self.parameters.ingress_bandwidth else {
-            return now;
-        };
-        match &header.kind {
-            Kind::Completion(_) => now,
-            Kind::MemoryWrite(request) => {
-                let begin = now.max(self.ingress.free_at);
-                self.ingress.free_at = begin + rate.time_of(request.byte_len().into());
-                self.ingress.free_at
-            }
-            _ => now.max(self.ingress.free_at),
+        let begin = now.max(self.ingress.free_at);
+        if let (Some(rate), Kind::MemoryWrite(request)) =
+            (self.parameters.ingress_bandwidth, &header.kind)
+        {
+            self.ingress.free_at = begin + rate.time_of(request.byte_len().into());
+            return self.ingress.free_at;
         }
+        begin
     }
 
     /// Begins and ends the steps of the programs for which it is time.
@@ -321,9 +316,12 @@ impl Gpu {
             match &header.kind {
                 Kind::ConfigWrite(_) => self.configure_requester(),
                 Kind::MemoryWrite(request) if request.byte_len() as usize == FLAG.len() => {
-                    let (now, costs) = (fx.now(), self.costs());
-                    for program in &mut self.programs {
-                        program.poll(now, &costs, self.endpoint.bar());
+                    let size = self.endpoint.bar().size();
+                    if let Some(flag) = self.endpoint.offset_in(0, size, request) {
+                        let (now, costs) = (fx.now(), self.costs());
+                        for program in &mut self.programs {
+                            program.poll(flag, now, &costs, self.endpoint.bar());
+                        }
                     }
                 }
                 _ => {}

@@ -29,9 +29,9 @@ pub enum Work {
     /// Moves bytes between the memory of the GPU and other addresses. A write ends when its last packet is sent, a read when its last byte has
     /// arrived.
     Move(Move),
-    /// Adds vectors of 32-bit words to the vector at `into`.
+    /// Writes the sum of vectors of 32-bit words.
     Reduce {
-        /// Offset of the vector that is changed.
+        /// Offset of the sum, which may be one of the vectors.
         into: u64,
         /// Offsets of the vectors that are added.
         from: Vec<u64>,

@@ -1,11 +1,11 @@
 //! The state of a program: the steps that have begun, and the steps that wait.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use kernel::{Bandwidth, Span, Time};
 use packet::FlowId;
-use transaction::Memory;
+use transaction::{Memory, add_words};
 
 use super::program::{Engine, FLAG, Program, Work};
 
@@ -23,8 +23,8 @@ pub(super) struct Running {
     copies: VecDeque<usize>,
     /// Number of copy engines that are free.
     engines: u32,
-    /// Steps that poll a flag.
-    polling: Vec<usize>,
+    /// Steps that poll a flag, by the offset of the flag.
+    polling: BTreeMap<u64, usize>,
     /// Steps that end at a known time.
     ends: BinaryHeap<Reverse<(Time, usize)>>,
     has_begun: bool,
@@ -53,7 +53,7 @@ pub(super) struct Costs {
 
 /// The next event of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum Event {
     /// A step begins.
     Begin(usize),
     /// A step has ended.
@@ -83,7 +83,7 @@ impl Running {
             ready: VecDeque::new(),
             copies: VecDeque::new(),
             engines,
-            polling: Vec::new(),
+            polling: BTreeMap::new(),
             ends: BinaryHeap::new(),
             has_begun: false,
             program,
@@ -111,10 +111,10 @@ impl Running {
     }
 
     /// Returns the next event at `now`. `memory` has the flags.
-    pub(super) fn next(&mut self, now: Time, costs: &Costs, memory: &mut Memory) -> Next {
+    pub(super) fn next(&mut self, now: Time, costs: &Costs, memory: &mut Memory) -> Event {
         if !self.has_begun {
             if now < self.program.start {
-                return Next::NotBefore(self.program.start);
+                return Event::NotBefore(self.program.start);
             }
             self.has_begun = true;
             let free = (0..self.steps.len()).filter(|step| self.steps[*step].waits_for == 0);
@@ -126,14 +126,14 @@ impl Running {
             self.ends.pop();
             self.carry_out(step, memory);
             self.end(step);
-            return Next::End(step);
+            return Event::End(step);
         }
         if let Some(step) = self.next_ready() {
             self.begin(step, now, costs, memory);
-            return Next::Begin(step);
+            return Event::Begin(step);
         }
         let next = self.ends.peek();
-        next.map_or(Next::Nothing, |Reverse((due, _))| Next::NotBefore(*due))
+        next.map_or(Event::Nothing, |Reverse((due, _))| Event::NotBefore(*due))
     }
 
     /// Takes the next step that can begin. A copy needs a copy engine.
@@ -167,25 +167,30 @@ impl Running {
         let due = match &self.program.steps[step].work {
             Work::Move(_) | Work::Signal(_) => return,
             Work::Wait(flag) if !is_set(memory, *flag) => {
-                self.polling.push(step);
+                self.polling.insert(*flag, step);
                 return;
             }
             Work::Wait(_) => now + costs.poll_latency,
             // Each vector is read once, and the sum is written once.
-            Work::Reduce { from, bytes, .. } => now + takes(bytes * (from.len() as u64 + 2)),
+            Work::Reduce { from, bytes, .. } => now + takes(bytes * (from.len() as u64 + 1)),
             Work::Duplicate { bytes, .. } => now + takes(2 * bytes),
             Work::Compute(time) => now + *time,
         };
         self.ends.push(Reverse((due, step)));
     }
 
-    /// Ends the waiting of steps whose flags have been set.
-    pub(super) fn poll(&mut self, now: Time, costs: &Costs, memory: &Memory) {
-        let steps = &self.program.steps;
-        let has_come = |step: &mut usize| matches!(&steps[*step].work, Work::Wait(flag) if is_set(memory, *flag));
-        for step in self.polling.extract_if(.., has_come) {
+    /// Ends the wait for the flag at `offset`, which has been written, if it is set.
+    pub(super) fn poll(&mut self, offset: u64, now: Time, costs: &Costs, memory: &Memory) {
+        if is_set(memory, offset)
+            && let Some(step) = self.polling.remove(&offset)
+        {
             self.ends.push(Reverse((now + costs.poll_latency, step)));
         }
+    }
+
+    /// Whether the program begins after `now`.
+    pub(super) fn begins_after(&self, now: Time) -> bool {
+        self.program.start > now
     }
 
     /// Counts `bytes` bytes of a transfer as sent or arrived. Returns true if the transfer has ended.
@@ -202,16 +207,15 @@ impl Running {
         true
     }
 
-    /// Changes the memory as a step does that has ended.
+    /// Writes the result of a step to the memory.
     fn carry_out(&self, step: usize, memory: &mut Memory) {
         match self.work(step) {
             Work::Reduce { into, from, bytes } => {
                 let mut sum = vec![0; *bytes as usize];
-                memory.read(*into, &mut sum);
                 let mut vector = vec![0; *bytes as usize];
                 for offset in from {
                     memory.read(*offset, &mut vector);
-                    add(&mut sum, &vector);
+                    add_words(&mut sum, &vector);
                 }
                 memory.write(*into, &sum);
             }
@@ -233,16 +237,6 @@ impl Running {
                 self.ready.push_back(*follower);
             }
         }
-    }
-}
-
-/// Adds the 32-bit words of `more` to the words of `sum`.
-pub fn add(sum: &mut [u8], more: &[u8]) {
-    let (words, _) = sum.as_chunks_mut::<4>();
-    let (others, _) = more.as_chunks::<4>();
-    for (word, other) in words.iter_mut().zip(others) {
-        let total = u32::from_le_bytes(*word).wrapping_add(u32::from_le_bytes(*other));
-        *word = total.to_le_bytes();
     }
 }
 
@@ -296,16 +290,16 @@ mod tests {
         let mut running = program(&[(&[], wait(1)), (&[], wait(3)), (&[0, 1], wait(0))]);
         let memory = &mut Memory::new(64);
         let mut next = |time| running.next(ns(time), &COSTS, memory);
-        assert_eq!(next(0), Next::NotBefore(ns(10)));
-        assert_eq!([next(10), next(10)], [Next::Begin(0), Next::Begin(1)]);
-        assert_eq!(next(10), Next::NotBefore(ns(11)));
-        assert_eq!(next(11), Next::End(0));
-        assert_eq!(next(12), Next::NotBefore(ns(13)));
+        assert_eq!(next(0), Event::NotBefore(ns(10)));
+        assert_eq!([next(10), next(10)], [Event::Begin(0), Event::Begin(1)]);
+        assert_eq!(next(10), Event::NotBefore(ns(11)));
+        assert_eq!(next(11), Event::End(0));
+        assert_eq!(next(12), Event::NotBefore(ns(13)));
         assert_eq!(
             [next(13), next(13), next(13)],
-            [Next::End(1), Next::Begin(2), Next::End(2)]
+            [Event::End(1), Event::Begin(2), Event::End(2)]
         );
-        assert_eq!(next(13), Next::Nothing);
+        assert_eq!(next(13), Event::Nothing);
         assert_eq!(running.unfinished().count(), 0);
     }
 
@@ -315,13 +309,13 @@ mod tests {
         let mut running = program(&[(&[], copy()), (&[], copy()), (&[], compute)]);
         let memory = &mut Memory::new(64);
         let mut begun = Vec::new();
-        while let Next::Begin(step) = running.next(ns(10), &COSTS, memory) {
+        while let Event::Begin(step) = running.next(ns(10), &COSTS, memory) {
             begun.push(step);
         }
         assert_eq!(begun, [0, 2]);
         assert!(!running.moved(0, 4));
         assert!(running.moved(0, 4));
-        assert_eq!(running.next(ns(10), &COSTS, memory), Next::Begin(1));
+        assert_eq!(running.next(ns(10), &COSTS, memory), Event::Begin(1));
     }
 
     #[test]
@@ -329,25 +323,25 @@ mod tests {
         let mut running = program(&[(&[], Work::Wait(0)), (&[], Work::Wait(8))]);
         let memory = &mut Memory::new(64);
         memory.write(0, &FLAG);
-        assert_eq!(running.next(ns(10), &COSTS, memory), Next::Begin(0));
-        assert_eq!(running.next(ns(10), &COSTS, memory), Next::Begin(1));
-        assert_eq!(running.next(ns(15), &COSTS, memory), Next::End(0));
-        running.poll(ns(20), &COSTS, memory);
-        assert_eq!(running.next(ns(30), &COSTS, memory), Next::Nothing);
+        assert_eq!(running.next(ns(10), &COSTS, memory), Event::Begin(0));
+        assert_eq!(running.next(ns(10), &COSTS, memory), Event::Begin(1));
+        assert_eq!(running.next(ns(15), &COSTS, memory), Event::End(0));
+        running.poll(8, ns(20), &COSTS, memory);
+        assert_eq!(running.next(ns(30), &COSTS, memory), Event::Nothing);
         memory.write(8, &FLAG);
-        running.poll(ns(30), &COSTS, memory);
+        running.poll(8, ns(30), &COSTS, memory);
         assert_eq!(
             running.next(ns(30), &COSTS, memory),
-            Next::NotBefore(ns(35))
+            Event::NotBefore(ns(35))
         );
-        assert_eq!(running.next(ns(35), &COSTS, memory), Next::End(1));
+        assert_eq!(running.next(ns(35), &COSTS, memory), Event::End(1));
     }
 
     #[test]
     fn a_sum_takes_the_time_of_its_reads_and_its_write() {
         let reduce = Work::Reduce {
             into: 0,
-            from: vec![8, 16],
+            from: vec![0, 8, 16],
             bytes: 8,
         };
         let mut running = program(&[(&[], reduce)]);
@@ -355,13 +349,13 @@ mod tests {
         for (offset, word) in [(0, 1_u32), (8, 20), (16, u32::MAX)] {
             memory.write(offset, &word.to_le_bytes());
         }
-        assert_eq!(running.next(ns(10), &COSTS, memory), Next::Begin(0));
+        assert_eq!(running.next(ns(10), &COSTS, memory), Event::Begin(0));
         // Three vectors of 8 bytes are read and one is written, at 1 byte each ns.
         assert_eq!(
             running.next(ns(10), &COSTS, memory),
-            Next::NotBefore(ns(42))
+            Event::NotBefore(ns(42))
         );
-        assert_eq!(running.next(ns(42), &COSTS, memory), Next::End(0));
+        assert_eq!(running.next(ns(42), &COSTS, memory), Event::End(0));
         let mut sum = [0; 4];
         memory.read(0, &mut sum);
         assert_eq!(u32::from_le_bytes(sum), 20);

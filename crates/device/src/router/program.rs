@@ -7,7 +7,7 @@ use std::ops::Range;
 use kernel::Time;
 use packet::{Carried, FlowId, PacketId, Packets, Route, Stamp};
 use protocol::{FunctionId, Header, MemoryRequest};
-use transaction::Memory;
+use transaction::{Memory, add_words};
 
 /// The program of one node in a collective operation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -234,12 +234,7 @@ const LEGAL: &str = "a piece of a message stays within its page";
 pub(super) fn add(memory: &mut Memory, offset: u64, bytes: &[u8]) {
     let mut sums = vec![0; bytes.len()];
     memory.read(offset, &mut sums);
-    let (words, _) = sums.as_chunks_mut::<4>();
-    let (more, _) = bytes.as_chunks::<4>();
-    for (word, other) in words.iter_mut().zip(more) {
-        let sum = u32::from_le_bytes(*word).wrapping_add(u32::from_le_bytes(*other));
-        *word = sum.to_le_bytes();
-    }
+    add_words(&mut sums, bytes);
     memory.write(offset, &sums);
 }
 

@@ -23,7 +23,7 @@ use packet::FlowId;
 use protocol::QueuePairId;
 use serde::Serialize;
 use serde_json::Value;
-use transaction::{Mark, Marks};
+use transaction::{Mark, Marks, Pattern};
 
 use ::scenario::{Row, ScenarioError, Section};
 
@@ -319,6 +319,15 @@ fn number(workloads: impl IntoIterator<Item = Workload>) -> Vec<PlannedWorkload>
         PlannedWorkload { workload, own }
     });
     numbered.collect()
+}
+
+/// The data pattern of node `number` in the workload `id`. The pattern depends on `kind`, the initial value of a hash, so that kinds of workloads
+/// have different patterns.
+fn pattern_of(plan: &FabricPlan, kind: u32, id: &str, number: u32) -> Pattern {
+    let name = id.bytes().fold(kind, |hash, byte| {
+        hash.wrapping_mul(31).wrapping_add(u32::from(byte))
+    });
+    Pattern::new(plan.seed, name.wrapping_add(number))
 }
 
 /// The planned workloads of a scenario.

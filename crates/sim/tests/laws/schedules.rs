@@ -5,6 +5,7 @@ use sim::result::ScheduleResult;
 
 use crate::cases::cases;
 use crate::fixture::run;
+use crate::network::threads::is_the_same_on_threads;
 
 /// GPUs below one switch.
 fn below_switch(count: usize, keys: &str) -> String {
@@ -90,7 +91,7 @@ fn a_push_takes_the_time_of_its_packets_on_the_wire() {
     for (payload, packet) in [(64.0, 88.0), (128.0, 152.0), (256.0, 280.0)] {
         let keys = format!("{keys}\nstore_payload = \"{payload} B\"");
         let result = schedule(&below_switch(2, &keys), 2, &lines);
-        let bandlanes = 16.0 * 32e9 / 8.0 * 128.0 / 130.0;
+        let bandwidth = 16.0 * 32e9 / 8.0 * 128.0 / 130.0;
         let least = f64::from(size) * packet / payload / bandwidth * 1e9;
         let time = result.time_ns.expect("it is complete");
         assert!(
@@ -258,6 +259,148 @@ fn devices_that_cannot_reach_each_other_are_named_with_the_reason() {
     let message = refusal("", "", "devices = [\"a\"]");
     assert!(
         message.contains("one device has nothing to exchange"),
+        "{message}"
+    );
+}
+
+#[test]
+fn the_critical_path_contains_the_wait_for_a_copy_engine() {
+    let lines =
+        "operation = \"broadcast\"\nalgorithm = \"one-shot\"\nsize = \"4 B\"\nengine = \"copy\"";
+    let result = schedule(&below_switch(4, "copy_engines = 1"), 4, lines);
+    let path: f64 = result.critical_path.iter().map(|step| step.time_ns).sum();
+    assert!(
+        (path - result.time_ns.expect("it is complete")).abs() < 1e-6,
+        "{result:?}"
+    );
+}
+
+#[test]
+fn a_step_whose_bytes_do_not_arrive_has_not_ended_well() {
+    let abort = "[[incidents]]\nat = \"0 s\"\nwhat = \"completer-abort\"\nnode = \"gpu1\"\noffset = \"0 B\"\nsize = \"64 KiB\"\n";
+    let pull = step("pull", "gpu0", "work = \"pull\"\npeer = \"gpu1\"");
+    let result = run(&steps(&[pull, abort.to_owned()].concat()));
+    assert!(!result.workloads.schedules[0].correct);
+    assert!(!result.workloads.steps[0].completed);
+}
+
+/// GPUs `a` and `b` below switch `s1`, which is below `s0`, and `c` below `s0`; a schedule of `a` and another one.
+fn nested(host: &str, outer: &str, inner: &str, lines: &str) -> String {
+    format!(
+        "[hosts.host]\n{host}\n[switches.s0]\nupstream = \"host\"\n{outer}\n[switches.s1]\nupstream = \"s0\"\n{inner}\n\
+         [devices.a]\nmodel = \"gpu\"\nupstream = \"s1\"\n[devices.b]\nmodel = \"gpu\"\nupstream = \"s1\"\n\
+         [devices.c]\nmodel = \"gpu\"\nupstream = \"s0\"\n[[schedules]]\nsize = \"4 KiB\"\n{lines}\n"
+    )
+}
+
+#[test]
+fn a_schedule_is_refused_if_and_only_if_its_requests_do_not_arrive() {
+    let none = "peer_to_peer = \"none\"";
+    let (redirect, forward) = ("acs_redirect = true", "acs_upstream_forwarding = true");
+    let (ab, ac) = ("devices = [\"a\", \"b\"]", "devices = [\"a\", \"c\"]");
+    for (host, outer, inner, devices, is_possible) in [
+        ("", "", "", ab, true),
+        (none, "", "", ab, true),
+        (none, "", "", ac, true),
+        // The redirect of the lower switch does not concern requests that turn around at the upper one.
+        (none, "", redirect, ac, true),
+        (none, redirect, "", ac, false),
+        ("", redirect, "", ac, true),
+        ("acs_upstream_forwarding = false", redirect, "", ac, false),
+        ("", "", redirect, ab, false),
+        ("", forward, redirect, ab, true),
+        (none, forward, redirect, ab, false),
+    ] {
+        let text = nested(host, outer, inner, devices);
+        if is_possible {
+            let result = run(&text);
+            assert!(result.workloads.schedules[0].correct, "{text}");
+        } else {
+            let message = crate::bad_input::refusal(&text);
+            assert!(message.contains("pass the host host"), "{message}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn a_reset_ends_the_program_of_its_gpu_and_a_program_that_begins_later_is_kept() {
+    let reset = "[[incidents]]\nat = \"5 us\"\nwhat = \"function-level-reset\"\nnode = \"gpu0\"\nwait = \"200 us\"\n";
+    let of = |start: &str| {
+        let lines = format!("size = \"1 MiB\"\nstart = \"{start}\"");
+        let devices = "devices = [\"gpu0\", \"gpu1\"]";
+        run(&format!(
+            "{}{reset}[[schedules]]\n{devices}\n{lines}\n",
+            below_switch(2, "ingress_bandwidth = \"20 GB/s\"")
+        ))
+    };
+    let interrupted = &of("0 s").workloads.schedules[0];
+    assert!(
+        !interrupted.completed && !interrupted.correct,
+        "{interrupted:?}"
+    );
+    let kept = &of("300 us").workloads.schedules[0];
+    assert!(kept.correct, "{kept:?}");
+}
+
+#[test]
+fn schedules_that_overlap_in_time_do_not_disturb_each_other_and_threads_change_nothing() {
+    let devices = "devices = [\"gpu0\", \"gpu1\", \"gpu2\", \"gpu3\", \"gpu4\", \"gpu5\", \"gpu6\", \"gpu7\"]";
+    let fabric = "[hosts.host]\n[switches.\"sw{i}\"]\neach = \"i = 0..3\"\nupstream = \"host\"\n\
+         [devices.\"gpu{i}\"]\neach = \"i = 0..7\"\nmodel = \"gpu\"\nupstream = \"sw{i / 2}\"\n";
+    let text = format!(
+        "{fabric}[[schedules]]\n{devices}\nsize = \"32 KiB\"\nchunk = \"1 KiB\"\n\
+         [[schedules]]\n{devices}\nsize = \"8 KiB\"\nalgorithm = \"two-shot\"\nengine = \"copy\"\nby = \"pull\"\n"
+    );
+    let result = run(&text);
+    assert!(result.workloads.schedules.iter().all(|one| one.correct));
+    // A ring moves 4 pieces of each of 8 segments; each has a transfer, a flag, a wait and, in half of the turns, a sum. The first step starts the kernel.
+    assert_eq!(
+        result.workloads.schedules[0].steps,
+        8 * (1 + 4 * 7 * (4 + 3))
+    );
+    assert!(is_the_same_on_threads(&text, true));
+}
+
+#[test]
+fn bad_steps_are_refused() {
+    let refusal = |lines: &[String]| crate::bad_input::refusal(&steps(&lines.concat()));
+    for (lines, wanted) in [
+        (
+            "work = \"pull\"\npeer = \"gpu1\"\nsize = \"0 B\"",
+            "a step has 1 B at least",
+        ),
+        (
+            "work = \"reduce\"\nsize = \"6 B\"",
+            "a reduce adds whole 32-bit words",
+        ),
+        ("work = \"push\"", "a push or a pull needs a peer"),
+        (
+            "work = \"push\"\npeer = \"gpu0\"",
+            "it is the device itself",
+        ),
+        (
+            "work = \"push\"\npeer = \"gpu9\"",
+            "gpu9 is no device of the schedule",
+        ),
+        (
+            "work = \"push\"\npeer = \"gpu1\"\noffset = \"1 KiB\"",
+            "the vector ends at 64 KiB",
+        ),
+        (
+            "work = \"compute\"\npeer = \"gpu1\"",
+            "a step of work = \"compute\" has none",
+        ),
+        (
+            "work = \"copy\"\nafter = [\"nothing\"]",
+            "there is no step of this schedule \"nothing\"",
+        ),
+    ] {
+        let message = refusal(&[step("a", "gpu0", lines)]);
+        assert!(message.contains(wanted), "{message}");
+    }
+    let message = crate::bad_input::refusal(&steps(""));
+    assert!(
+        message.contains("there are no steps; write [[steps]]"),
         "{message}"
     );
 }

@@ -7,11 +7,10 @@ pub(crate) mod section;
 use device::router::program::{Program, Step};
 use device::{HasEndpoint, Router};
 use kernel::Time;
-use transaction::Pattern;
 
 use crate::plan::FabricPlan;
 
-use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResults};
+use super::{Kind, Loading, NETWORK_PATIENCE, Own, Patience, Seen, WorkloadResults, pattern_of};
 
 use section::CollectiveParameters;
 
@@ -103,11 +102,8 @@ impl Kind for CollectivePlan {
 
 /// The initial bytes of a node in a collective's memory.
 fn begun_with(plan: &FabricPlan, collective: &CollectivePlan, node: u32) -> Vec<u8> {
-    let name = collective.id.bytes().fold(COLLECTIVES, |hash, byte| {
-        hash.wrapping_mul(31).wrapping_add(u32::from(byte))
-    });
     let mut bytes = vec![0; collective.memory.1 as usize];
-    Pattern::new(plan.seed, name.wrapping_add(node)).fill(0, &mut bytes);
+    pattern_of(plan, COLLECTIVES, &collective.id, node).fill(0, &mut bytes);
     bytes
 }
 

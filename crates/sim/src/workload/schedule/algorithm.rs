@@ -29,8 +29,9 @@ pub(super) fn ring_reduce_scatter(builder: &mut Builder, vectors: &[Range]) -> V
         sums = (0..)
             .zip(received)
             .map(|(device, received)| {
-                let own = builder.given(segment(device, device + 2 * count - 1 - turn));
-                builder.reduce(&own, &[received])
+                let own = segment(device, device + 2 * count - 1 - turn);
+                let given = builder.given(own);
+                builder.reduce(own, &[given, received])
             })
             .collect();
     }
@@ -64,8 +65,7 @@ pub(super) fn one_shot_all_reduce(builder: &mut Builder, vectors: &[Pieces]) -> 
     let sums = parts.iter().map(|parts| {
         let own = parts[0].range;
         let sum = builder.allocate(own.device, own.bytes);
-        let sum = builder.given(sum);
-        builder.reduce(&sum, parts)
+        builder.reduce(sum, parts)
     });
     sums.collect()
 }
@@ -81,10 +81,13 @@ pub(super) fn direct_reduce_scatter(builder: &mut Builder, vectors: &[Range]) ->
         let part = builder.transfer(&given, space);
         parts[to].push(part);
     }
-    let sums = (0..).zip(parts).map(|(device, parts): (usize, _)| {
-        let own = builder.given(vectors[device].segment(device, count));
-        builder.reduce(&own, &parts)
-    });
+    let sums = (0..)
+        .zip(parts)
+        .map(|(device, mut parts): (usize, Vec<Pieces>)| {
+            let own = vectors[device].segment(device, count);
+            parts.push(builder.given(own));
+            builder.reduce(own, &parts)
+        });
     sums.collect()
 }
 

@@ -180,11 +180,11 @@ impl Builder {
         }
     }
 
-    /// Adds vectors to the vector at `into`, piece by piece. All ranges are in the memory of one device and have the same length.
-    pub(super) fn reduce(&mut self, into: &Pieces, from: &[Pieces]) -> Pieces {
-        let all = 0..into.ready.len();
+    /// Writes the sum of vectors to `into`, piece by piece. All ranges are in the memory of one device and have the same length.
+    pub(super) fn reduce(&mut self, into: Range, from: &[Pieces]) -> Pieces {
+        let all = 0..from[0].ready.len();
         let ready = all.map(|number| {
-            let piece = self.piece(into.range, number);
+            let piece = self.piece(into, number);
             let vectors = from.iter();
             let vectors = vectors.map(|one| self.piece(one.range, number).offset);
             let work = Work::Reduce {
@@ -192,13 +192,13 @@ impl Builder {
                 from: vectors.collect(),
                 bytes: piece.bytes,
             };
-            let after = from.iter().chain([into]).map(|one| one.ready[number]);
+            let after = from.iter().map(|one| one.ready[number]);
             let after: Vec<Option<usize>> = after.collect();
-            Some(self.add(into.range.device, work, after))
+            Some(self.add(into.device, work, after))
         });
         Pieces {
             ready: ready.collect(),
-            range: into.range,
+            range: into,
         }
     }
 

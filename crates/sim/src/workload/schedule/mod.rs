@@ -18,7 +18,7 @@ use transaction::Pattern;
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
-use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
+use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults, pattern_of};
 
 use builder::Range;
 use section::ScheduleParameters;
@@ -39,9 +39,11 @@ pub struct SchedulePlan {
     vectors: Vec<Range>,
     /// The steps of each device.
     programs: Vec<Vec<Step>>,
+    /// The number of each device's first step among the steps of all devices.
+    first_parts: Vec<usize>,
     /// For each step that waits for a flag: the device and the step that set the flag.
     signals: BTreeMap<(usize, usize), (usize, usize)>,
-    /// What the memories must contain at the end.
+    /// The expected bytes of the memories at the end.
     checks: Vec<Check>,
     /// The steps that the scenario writes.
     named: Vec<NamedStep>,
@@ -57,27 +59,13 @@ struct Check {
 impl SchedulePlan {
     /// The initial bytes of the vector of a device.
     fn pattern(&self, plan: &FabricPlan, device: usize) -> Pattern {
-        let name = self.id.bytes().fold(SCHEDULES, |hash, byte| {
-            hash.wrapping_mul(31).wrapping_add(u32::from(byte))
-        });
-        Pattern::new(plan.seed, name.wrapping_add(device as u32))
-    }
-
-    /// The number of the first step of a device among the steps of all devices.
-    fn first_part(&self, device: usize) -> usize {
-        self.programs[..device].iter().map(Vec::len).sum()
+        pattern_of(plan, SCHEDULES, &self.id, device as u32)
     }
 
     /// The device and the step with this number.
     fn step(&self, part: usize) -> (usize, usize) {
-        let mut step = part;
-        for (device, program) in self.programs.iter().enumerate() {
-            if step < program.len() {
-                return (device, step);
-            }
-            step -= program.len();
-        }
-        unreachable!("every part is a step of a device")
+        let device = self.first_parts.partition_point(|first| *first <= part) - 1;
+        (device, part - self.first_parts[device])
     }
 }
 
@@ -101,7 +89,7 @@ impl Kind for SchedulePlan {
     fn load(&self, own: &Own, to: &mut Loading<'_>) {
         let start = self.start() + to.up;
         for (device, node) in self.devices.iter().enumerate() {
-            let first_flow = own.parts.start + self.first_part(device) as u32;
+            let first_flow = own.parts.start + self.first_parts[device] as u32;
             if let Some(gpu) = to.models[*node].device_mut::<Gpu>() {
                 gpu.add_program(Program {
                     start,

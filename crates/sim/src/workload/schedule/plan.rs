@@ -1,6 +1,7 @@
 //! Planning of schedules: the memory of the devices, and their programs.
 
 use device::GpuParameters;
+use device::gpu::program::Step;
 use kernel::{Bytes, Quantity};
 
 use crate::plan::tree::known;
@@ -10,7 +11,7 @@ use crate::workload::planner::Planner;
 
 use super::algorithm;
 use super::builder::{Builder, Range};
-use super::section::{Algorithm, By, Operation, Schedule};
+use super::section::{Algorithm, By, Operation, Schedule, ScheduleParameters};
 use super::{Check, SchedulePlan};
 
 impl Planner<'_> {
@@ -76,8 +77,15 @@ impl Planner<'_> {
         Ok(SchedulePlan {
             id: written.id.value.clone(),
             devices,
-            parameters: parameters.clone(),
+            parameters: ScheduleParameters {
+                algorithm: match parameters.operation {
+                    Operation::AllToAll => Algorithm::OneShot,
+                    _ => parameters.algorithm,
+                },
+                ..parameters.clone()
+            },
             vectors,
+            first_parts: first_parts(&builder.programs),
             programs: builder.programs,
             signals: builder.signals,
             checks,
@@ -103,7 +111,7 @@ impl Planner<'_> {
                 ));
             }
             if devices.contains(&node) {
-                return error(&format!("{name} stands twice; write each device once"));
+                return error(&format!("{name} is listed twice; write each device once"));
             }
             devices.push(node);
         }
@@ -133,7 +141,7 @@ impl Planner<'_> {
     }
 }
 
-/// Adds the steps of the operation, and returns what the memories must contain at the end.
+/// Adds the steps of the operation, and returns the expected bytes of the memories at the end.
 fn build(builder: &mut Builder, vectors: &[Range], written: &Schedule) -> Vec<Check> {
     let parameters = &written.parameters;
     let count = vectors.len();
@@ -235,6 +243,9 @@ fn build(builder: &mut Builder, vectors: &[Range], written: &Schedule) -> Vec<Ch
     }
 }
 
+/// The most pieces of a vector. Each piece has some steps at each device.
+const MOST_PIECES: u64 = 1 << 16;
+
 /// Checks that the operation has the algorithm, and that the vectors have whole segments.
 fn check_algorithm(written: &Schedule, count: usize) -> Result<(), (&'static str, String)> {
     let parameters = &written.parameters;
@@ -245,7 +256,7 @@ fn check_algorithm(written: &Schedule, count: usize) -> Result<(), (&'static str
         (Operation::AllToAll, Algorithm::Ring) if written.lines.has("algorithm") => {
             return Err((
                 "algorithm",
-                format!("an {name} around a ring is not there; write \"one-shot\""),
+                format!("there is no {name} around a ring; write \"one-shot\""),
             ));
         }
         (Operation::Steps, _) if written.lines.has("algorithm") => {
@@ -283,6 +294,12 @@ fn check_algorithm(written: &Schedule, count: usize) -> Result<(), (&'static str
     };
     let unit = 4 * parts as u64;
     let Bytes(size) = parameters.size;
+    if size / parameters.chunk.0 > MOST_PIECES {
+        let right = Bytes(size.div_ceil(MOST_PIECES).next_power_of_two()).show();
+        let message =
+            format!("the vector has more than {MOST_PIECES} pieces of it; write {right} or more");
+        return Err(("chunk", message));
+    }
     if !size.is_multiple_of(unit) {
         let right = Bytes(size.next_multiple_of(unit)).show();
         return Err((
@@ -291,6 +308,17 @@ fn check_algorithm(written: &Schedule, count: usize) -> Result<(), (&'static str
         ));
     }
     Ok(())
+}
+
+/// The number of each device's first step among the steps of all devices.
+fn first_parts(programs: &[Vec<Step>]) -> Vec<usize> {
+    let mut next = 0;
+    let first = programs.iter().map(|steps| {
+        let first = next;
+        next += steps.len();
+        first
+    });
+    first.collect()
 }
 
 fn gpu(node: &NodePlan) -> &GpuParameters {

@@ -2,7 +2,6 @@
 
 use fabric::PeerToPeer;
 
-use crate::plan::NodePlan;
 use crate::scenario::NodeKind;
 use crate::workload::planner::Planner;
 
@@ -21,34 +20,39 @@ impl Planner<'_> {
             ));
         }
         let root = source.root;
-        let way = self.nodes_above(from);
-        let back = self.nodes_above(to);
-        let meeting = way.iter().find(|node| back.contains(node))?;
-        let redirecting = way
-            .iter()
-            .take_while(|node| *node != meeting)
-            .chain([meeting]);
-        let redirect = redirecting
-            .filter(|node| **node != root)
-            .find(|node| redirects(&nodes[**node]));
-        if *meeting != root && redirect.is_none() {
+        let (way, back) = (self.nodes_above(from), self.nodes_above(to));
+        let meeting = way.iter().position(|node| back.contains(node))?;
+        let is_redirected = way[meeting] != root;
+        if is_redirected && !self.redirects(way[meeting]) {
             return None;
         }
         let NodeKind::Host(parameters, _) = &nodes[root].kind else {
             return None;
         };
+        let host = &nodes[root].name;
+        let redirect = if is_redirected {
+            let switch = &nodes[way[meeting]].name;
+            format!(" (ACS of {switch} redirects requests between its ports to the host)")
+        } else {
+            String::new()
+        };
         let why = |text: &str| {
-            let redirect = redirect.map_or(String::new(), |node| {
-                format!(
-                    " (ACS of {} redirects requests between its ports to the host)",
-                    nodes[*node].name
-                )
-            });
+            let (one, other) = (&source.name, &target.name);
             Some(format!(
-                "requests from {} to {} pass the host {}{redirect}, {text}",
-                source.name, target.name, nodes[root].name
+                "requests from {one} to {other} pass the host {host}{redirect}, {text}"
             ))
         };
+        if is_redirected {
+            let blocking = way[meeting + 1..]
+                .iter()
+                .find(|node| !self.forwards(**node));
+            if let Some(blocking) = blocking {
+                let name = &nodes[*blocking].name;
+                return why(&format!(
+                    "and {name} does not send them back down; write acs_upstream_forwarding = true there"
+                ));
+            }
+        }
         match (parameters.peer_to_peer, by) {
             (PeerToPeer::None, _) => why(
                 "which forwards none (peer_to_peer = \"none\"); write devices below one switch, or peer_to_peer = \"all\"",
@@ -57,6 +61,20 @@ impl Planner<'_> {
                 "which forwards no reads (peer_to_peer = \"writes\"); write by = \"push\", or peer_to_peer = \"all\"",
             ),
             _ => None,
+        }
+    }
+
+    /// Whether the downstream ports of a switch redirect requests between each other to the host.
+    fn redirects(&self, node: usize) -> bool {
+        matches!(&self.nodes[node].kind, NodeKind::Switch(parameters) if parameters.acs_redirect)
+    }
+
+    /// Whether the ports of a node send requests back down that a switch below has redirected.
+    fn forwards(&self, node: usize) -> bool {
+        match &self.nodes[node].kind {
+            NodeKind::Switch(parameters) => parameters.acs_upstream_forwarding,
+            NodeKind::Host(parameters, _) => parameters.acs_upstream_forwarding,
+            NodeKind::IoPort(_) | NodeKind::Device(..) => true,
         }
     }
 
@@ -69,9 +87,4 @@ impl Planner<'_> {
         let first = up(&node);
         std::iter::successors(first, up).collect()
     }
-}
-
-/// Whether the downstream ports of a switch redirect requests between each other to the host.
-fn redirects(node: &NodePlan) -> bool {
-    matches!(&node.kind, NodeKind::Switch(parameters) if parameters.acs_redirect)
 }

@@ -77,7 +77,7 @@ pub struct StepResult {
     pub end_ns: Option<f64>,
     /// Bytes that arrived.
     pub bytes: u64,
-    /// Whether the step has ended.
+    /// Whether the step has ended, and all its bytes have arrived.
     pub completed: bool,
 }
 
@@ -92,7 +92,7 @@ pub(super) fn steps(
     let since = move |time: Option<Time>| Some(time?.since(start?).as_ns());
     one.named.iter().map(move |step| {
         let (device, index) = step.place;
-        let meter = meters[one.first_part(device) + index];
+        let meter = meters[one.first_parts[device] + index];
         let (work, peer) = describe(one, seen.plan, step.place);
         StepResult {
             id: step.id.clone(),
@@ -103,7 +103,7 @@ pub(super) fn steps(
             begin_ns: since(meter.called),
             end_ns: since(meter.returned),
             bytes: meter.delivered,
-            completed: meter.returned.is_some(),
+            completed: meter.returned.is_some() && meter.is_whole(),
         }
     })
 }
@@ -143,6 +143,7 @@ pub(super) fn of(one: &SchedulePlan, own: &Own, seen: &Seen<'_>) -> ScheduleResu
         steps: meters.len(),
         completed,
         correct: completed
+            && meters.iter().all(|meter| meter.is_whole())
             && one
                 .checks
                 .iter()
@@ -167,7 +168,7 @@ fn is_correct(check: &Check, one: &SchedulePlan, plan: &FabricPlan, models: &[Mo
         memory.read(check.range.offset + at, &mut found);
         for (device, offset) in &check.sources {
             one.pattern(plan, *device).fill(offset + at, &mut more);
-            device::gpu::add(&mut wanted, &more);
+            transaction::add_words(&mut wanted, &more);
         }
         found == wanted
     })
@@ -178,12 +179,12 @@ const BLOCK: usize = 1 << 20;
 
 /// Goes from the step that ended last back to the step that it waited for longest, and so on.
 fn critical_path(one: &SchedulePlan, meters: &[&FlowMeter], plan: &FabricPlan) -> Vec<PathStep> {
-    let first: Vec<usize> = (0..one.devices.len())
-        .map(|device| one.first_part(device))
-        .collect();
+    let first = &one.first_parts;
     let end = |(device, step): (usize, usize)| {
         meters[first[device] + step].returned.unwrap_or(Time::ZERO)
     };
+    let start = meters.iter().filter_map(|meter| meter.called).min();
+    let start = start.unwrap_or(Time::ZERO);
     let all = (0..one.programs.len())
         .flat_map(|device| (0..one.programs[device].len()).map(move |step| (device, step)));
     let mut at = all.max_by_key(|place| end(*place));
@@ -197,10 +198,7 @@ fn critical_path(one: &SchedulePlan, meters: &[&FlowMeter], plan: &FabricPlan) -
         let before = after
             .chain(one.signals.get(&place).copied())
             .max_by_key(|place| end(*place));
-        let begun = before.map_or(
-            meters[first[device] + step].called.unwrap_or(Time::ZERO),
-            end,
-        );
+        let begun = before.map_or(start, end);
         let (work, peer) = describe(one, plan, place);
         let name = &plan.nodes[one.devices[device]].name;
         let time_ns = end(place).since(begun.min(end(place))).as_ns();

@@ -67,25 +67,29 @@ impl Planner<'_> {
         let mut waiting = all.clone();
         let mut hosts = BTreeMap::new();
         while !waiting.is_empty() {
-            let is_ready = |step: &&Step| {
-                step.after
+            let count = waiting.len();
+            let mut later = Vec::new();
+            for step in waiting {
+                if step
+                    .after
                     .iter()
                     .all(|earlier| made.contains_key(earlier.value.as_str()))
-            };
-            let (ready, later): (Vec<&Step>, Vec<&Step>) = waiting.into_iter().partition(is_ready);
-            if ready.is_empty() {
-                return Err(self.circle(&later, &all));
+                {
+                    let place = self.written_step(
+                        step,
+                        schedule,
+                        (devices, vectors),
+                        &made,
+                        &mut hosts,
+                        builder,
+                    )?;
+                    made.insert(&step.id.value, place);
+                } else {
+                    later.push(step);
+                }
             }
-            for step in ready {
-                let place = self.written_step(
-                    step,
-                    schedule,
-                    (devices, vectors),
-                    &made,
-                    &mut hosts,
-                    builder,
-                )?;
-                made.insert(&step.id.value, place);
+            if later.len() == count {
+                return Err(self.circle(&later, &all));
             }
             waiting = later;
         }
@@ -183,13 +187,21 @@ impl Planner<'_> {
         ] {
             if !is_compute && offset.saturating_add(bytes) > whole {
                 let message = format!(
-                    "{} from {} on are more than the vector of {} has; write less, or a larger size of the schedule",
-                    Bytes(bytes).show(),
-                    Bytes(offset).show(),
+                    "the vector ends at {}; write a smaller offset or size, or a larger size of the schedule",
                     Bytes(whole).show()
                 );
                 return Err(self.error(step, key, &message));
             }
+        }
+        if bytes == 0 && !is_compute {
+            return Err(self.error(step, "size", "a step has 1 B at least"));
+        }
+        let is_reduce = parameters.work == StepWork::Reduce;
+        if is_reduce && !(bytes | parameters.offset.0 | parameters.peer_offset.0).is_multiple_of(4)
+        {
+            let message =
+                "a reduce adds whole 32-bit words; write multiples of 4 B for size and offsets";
+            return Err(self.error(step, "work", message));
         }
         let own = vectors[device].offset + parameters.offset.0;
         let other = vectors[device].offset + parameters.peer_offset.0;
@@ -204,7 +216,7 @@ impl Planner<'_> {
                     return Err(self.error(
                         step,
                         "work",
-                        "a push or a pull has another end; write peer = \"NAME\"",
+                        "a push or a pull needs a peer; write peer = \"NAME\"",
                     ));
                 };
                 let address = match names.iter().position(|name| name == peer) {
@@ -233,8 +245,8 @@ impl Planner<'_> {
             }
             StepWork::Reduce => Work::Reduce {
                 into: own,
-                from: vec![other],
-                bytes: bytes - bytes % 4,
+                from: vec![own, other],
+                bytes,
             },
             StepWork::Copy => Work::Duplicate {
                 from: own,
@@ -243,18 +255,17 @@ impl Planner<'_> {
             },
             StepWork::Compute => Work::Compute(parameters.time),
         };
-        let after: Vec<Option<usize>> = step
-            .after
-            .iter()
-            .map(|earlier| {
-                let (from, index) = made[earlier.value.as_str()];
-                Some(if from == device {
-                    index
-                } else {
-                    builder.signal(from, Some(index), device)
-                })
-            })
-            .collect();
+        let mut after = Vec::with_capacity(step.after.len());
+        for earlier in &step.after {
+            let (from, index) = made[earlier.value.as_str()];
+            if from == device {
+                after.push(Some(index));
+            } else if let Some(obstacle) = self.obstacle(devices[from], devices[device], By::Push) {
+                return Err(self.error(step, "after", &obstacle));
+            } else {
+                after.push(Some(builder.signal(from, Some(index), device)));
+            }
+        }
         Ok((device, builder.add(device, work, after)))
     }
 
