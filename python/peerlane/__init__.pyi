@@ -66,6 +66,9 @@ from peerlane.results.run import IncidentResult as IncidentResult
 from peerlane.results.run import InterruptResult as InterruptResult
 from peerlane.results.run import IommuResult as IommuResult
 from peerlane.results.run import RunResult as RunResult
+from peerlane.results.schedules import PathStep as PathStep
+from peerlane.results.schedules import ScheduleResult as ScheduleResult
+from peerlane.results.schedules import StepResult as StepResult
 from peerlane.results.series import FibreSeries as FibreSeries
 from peerlane.results.series import FlowSeries as FlowSeries
 from peerlane.results.series import LinkSeries as LinkSeries
