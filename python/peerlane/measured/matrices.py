@@ -58,7 +58,7 @@ def of_text(text: str, source: str) -> list[Row]:
             rest = "\n".join(lines[place:]).partition("\nRunning ")[0]
             if not _END.search(rest):
                 raise FileError(f"{source}: line {place + 1}: {test} has no SUM; {_AGAIN}")
-        elif (unit := _UNIT.search(line)) is not None:
+        elif not line.startswith("#") and (unit := _UNIT.search(line)) is not None:
             title = test or line.partition(" Matrix")[0].strip()
             found += _matrices(lines, place + 1, title, unit[1], source)
     return found
