@@ -35,6 +35,7 @@ SCENARIO = """\
 name = "pair"
 hosts.h = { memory = "1 MiB" }
 devices.a.upstream = { to = "h" }
+devices.b = { model = "gpu", upstream = { to = "h" } }
 
 [[flows]]
 id = "f"
@@ -60,6 +61,7 @@ READERS: dict[str, tuple[str, ...]] = {f"{kind}.json": (COMPARE,) for kind in FO
 WRITERS = (
     "run s.toml --json result.json --interval 100ns --trace trace.jsonl",
     "explain s.toml --json explanation.json",
+    "advise s.toml --devices a,b --json advice.json",
     "sweep s.toml --vary seed=1,2 --json points.json --out points.csv",
     "sweep torus --steps 1 --json sweep.json",
     "run s.toml --repeat 2 --json repeat.json",

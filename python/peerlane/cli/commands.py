@@ -18,6 +18,7 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
     {
         "run": Command("peerlane.cli.run", "run", is_brief=True),
         "explain": Command("peerlane.cli.explain", "explain"),
+        "advise": Command("peerlane.cli.advise", "advise"),
         "top": Command("peerlane.cli.top", "top"),
         "check": Command("peerlane.cli.check", "check"),
         "fix": Command("peerlane.cli.fix", "fix"),

@@ -27,6 +27,7 @@ class Form:
 FORMS = {
     "result": Form("peerlane run", "peerlane.results.run:RunResult"),
     "explanation": Form("peerlane explain", "peerlane.results.explanation:Explanation"),
+    "advice": Form("peerlane advise", "peerlane.results.advice:Advice"),
     "points": Form("peerlane sweep --vary", "peerlane.varying.sweep:Sweep"),
     "sweep": Form("peerlane sweep", "peerlane.network.sweep:LoadSweep"),
     "repeat": Form("peerlane run --repeat", "peerlane.varying.repeat:Repeated"),

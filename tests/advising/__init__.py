@@ -1,0 +1,1 @@
+"""Rates and all-reduces of GPUs, and changes that matter."""
