@@ -14,8 +14,8 @@ class PathStep(Document):
     """A part of the critical path of a schedule.
 
     `work` is "compute", "reduce", "copy" (in the memory of the device), "push", "pull" or "flag";
-    `peer` is the other device of a transfer or a flag. `count` steps of this kind follow each other;
-    `time_ns` is the part of the schedule's time that passes in them.
+    `peer` is the other device of a transfer or a flag. `count` steps of this kind follow each
+    other; `time_ns` is the part of the schedule's time that passes in them.
     """
 
     device: str

@@ -21,13 +21,12 @@ Pair = tuple[str, str]
 
 def wrx90(machine: Machine) -> Measurements:
     """Eight RTX PRO 6000 below two switches: copies, and what several of them share."""
-    one, other = ("pro0", "pro1"), ("pro4", "pro5")
-    across = list(zip(("pro0", "pro1", "pro2", "pro3"), ("pro4", "pro5", "pro6", "pro7"), strict=True))
-    yield "wrx90/pair", _total(machine, [one])
-    yield "wrx90/pair/both", _total(machine, [one, one[::-1]])
+    across = [(f"pro{number}", f"pro{number + 4}") for number in range(4)]
+    yield "wrx90/pair", _total(machine, [("pro0", "pro1")])
+    yield "wrx90/pair/both", _total(machine, [("pro0", "pro1"), ("pro1", "pro0")])
     yield "wrx90/uplink/2", _total(machine, across[:2])
     yield "wrx90/uplink/4", _total(machine, across)
-    yield "wrx90/uplink/both", _total(machine, [("pro0", "pro4"), (other[1], "pro1")])
+    yield "wrx90/uplink/both", _total(machine, [("pro0", "pro4"), ("pro5", "pro1")])
     yield "wrx90/to-gpu", _total(machine, [("pro0", "wrx90")], direction="read")
     yield "wrx90/to-host", _total(machine, [("pro0", "wrx90")])
 
