@@ -25,7 +25,7 @@ pub use note::{Note, NoteKind, PackedNote};
 pub use observation::{Observation, Verdict};
 pub use ordered_set::{OrderedSet, OrderedSetKind};
 pub use packet::{Charge, FlowId, Packet, PacketId, Packets, Stamp};
-pub use refusal::{Fault, Refusal};
+pub use refusal::{Between, Fault, Refusal};
 pub use route::{Carried, Route};
 pub use why::Why;
 

@@ -5,6 +5,8 @@
 pub enum Refusal {
     /// No function claims the address, or the function does not support the request.
     UnsupportedRequest,
+    /// The root complex forwards no such request between these two root ports. The request is an unsupported request.
+    NotForwarded(Between),
     /// The packet breaks a rule of its receiver: its payload exceeds the max payload size, its traffic class maps to no channel, or it
     /// has a prefix that the receiver does not support.
     MalformedTlp,
@@ -38,6 +40,17 @@ pub enum Refusal {
     Overflow,
     /// A network interface controller dropped the packet.
     Nic(Fault),
+}
+
+/// The relation of two root ports of a root complex, by which a rule for requests between root ports applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Between {
+    /// Any two root ports.
+    Ports,
+    /// Root ports of different quadrants of one socket.
+    Quadrants,
+    /// Root ports of different sockets.
+    Sockets,
 }
 
 kernel::choices! {

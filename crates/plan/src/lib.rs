@@ -353,6 +353,7 @@ fn links(
             parameters: upstream.link.clone(),
             fails_at: upstream.link.failure().min(above_fails_at),
             socket: socket(&scenario.nodes[above], upstream),
+            quadrant: quadrant(scenario, tree, (above, below)),
             upstream: (above, port),
             downstream: (below, 0),
             max_payload: upper_max_payload(&nodes[above].functions, tree, (above, below))
@@ -377,4 +378,26 @@ fn socket(above: &Node, upstream: &Upstream) -> Option<u32> {
         NodeKind::Host(host, _) if host.sockets > 1 => Some(written()),
         _ => None,
     }
+}
+
+/// The quadrant of the link from node `above` to node `below`, if `above` is a host whose sockets have several quadrants. By default, the linked
+/// ports of a socket take the quadrants in turn, in order of their numbers.
+fn quadrant(scenario: &FabricScenario, tree: &Tree, (above, below): (usize, usize)) -> Option<u32> {
+    let host = &scenario.nodes[above];
+    let NodeKind::Host(parameters, _) = &host.kind else {
+        return None;
+    };
+    if parameters.quadrants == 1 {
+        return None;
+    }
+    let upstream = |node: usize| scenario.nodes[node].upstream.as_ref();
+    if let Some(written) = upstream(below).and_then(|upstream| upstream.quadrant.as_ref()) {
+        return Some(written.value);
+    }
+    let socket_of = |node: usize| upstream(node).and_then(|upstream| socket(host, upstream));
+    let before = tree.children[above]
+        .iter()
+        .take_while(|child| child.node != below)
+        .filter(|child| socket_of(child.node) == socket_of(below));
+    Some(before.count() as u32 % parameters.quadrants)
 }

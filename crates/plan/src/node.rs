@@ -265,6 +265,8 @@ pub struct LinkPlan {
     pub fails_at: Time,
     /// The socket of the root port above, if the host has several sockets.
     pub socket: Option<u32>,
+    /// The quadrant of the root port above in its socket, if the host's sockets have several quadrants.
+    pub quadrant: Option<u32>,
     /// The node above and the number of its port.
     pub upstream: (usize, u32),
     /// The node below and its port 0.

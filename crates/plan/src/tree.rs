@@ -44,7 +44,7 @@ impl Tree {
         let parents = parents(scenario, &names)?;
         let roots = roots(scenario, &parents)?;
         let below = ports(scenario, &parents)?;
-        check_sockets(scenario, &parents)?;
+        check_parts(scenario, &parents)?;
         let mut tree = Self {
             roots,
             children: nodes
@@ -319,41 +319,59 @@ fn ports(
     Ok(below)
 }
 
-/// Checks that every socket that the scenario writes exists.
-fn check_sockets(
-    scenario: &FabricScenario,
-    parents: &[Option<usize>],
-) -> Result<(), ScenarioError> {
+/// Checks that every socket and every quadrant that the scenario writes exists.
+fn check_parts(scenario: &FabricScenario, parents: &[Option<usize>]) -> Result<(), ScenarioError> {
     for (node, parent) in scenario.nodes.iter().zip(parents) {
-        let upstream = node.upstream.as_ref();
-        let (Some(parent), Some(socket)) = (
-            parent,
-            upstream.and_then(|upstream| upstream.socket.as_ref()),
-        ) else {
+        let (Some(parent), Some(upstream)) = (parent, &node.upstream) else {
             continue;
         };
         let above = &scenario.nodes[*parent];
-        let name = &above.name.value;
-        let message = match &above.kind {
-            NodeKind::Host(host, _) if socket.value < host.sockets => continue,
-            NodeKind::Host(host, _) => {
-                let right = match host.sockets {
-                    1 => "0".to_owned(),
-                    sockets => format!("one from 0 to {}", sockets - 1),
-                };
-                format!(
-                    "host {name} has no socket {}; write {right}, or a larger sockets = there",
-                    socket.value
-                )
-            }
-            kind => format!(
-                "{} {name} has no sockets; leave out socket here, and write it where the link to a host is",
-                kind.noun()
-            ),
+        let counts = match &above.kind {
+            NodeKind::Host(host, _) => Some((host.sockets, host.quadrants)),
+            _ => None,
         };
-        return Err(scenario.error(socket.line, message));
+        let parts = [
+            (
+                "socket",
+                &upstream.socket,
+                counts.map(|(sockets, _)| sockets),
+            ),
+            (
+                "quadrant",
+                &upstream.quadrant,
+                counts.map(|(_, quadrants)| quadrants),
+            ),
+        ];
+        for (part, written, count) in parts {
+            if let Some(written) = written {
+                check_part(above, (part, written.value), count)
+                    .map_err(|message| scenario.error(written.line, message))?;
+            }
+        }
     }
     Ok(())
+}
+
+/// Checks that the node `above` has the part with this name and number, a socket or a quadrant, if it has `count` parts with this name. A node
+/// that is no host has no parts.
+fn check_part(above: &Node, (part, number): (&str, u32), count: Option<u32>) -> Result<(), String> {
+    let name = &above.name.value;
+    match count {
+        Some(count) if number < count => Ok(()),
+        Some(count) => {
+            let right = match count {
+                1 => "0".to_owned(),
+                count => format!("one from 0 to {}", count - 1),
+            };
+            Err(format!(
+                "host {name} has no {part} {number}; write {right}, or a larger {part}s = there"
+            ))
+        }
+        None => Err(format!(
+            "{} {name} has no {part}s; leave out {part} here, and write it where the link to a host is",
+            above.kind.noun()
+        )),
+    }
 }
 
 /// Checks that `node` has the port. `which` returns the beginning of the error message.

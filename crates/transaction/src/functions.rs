@@ -438,7 +438,9 @@ impl Functions {
     ) {
         let (error, advisory) = match why {
             // The requester is notified by a completion with error status (PCIe Base 6.2.3.2.4.1).
-            Refusal::UnsupportedRequest => (UncorrectableError::UnsupportedRequest, answered),
+            Refusal::UnsupportedRequest | Refusal::NotForwarded(_) => {
+                (UncorrectableError::UnsupportedRequest, answered)
+            }
             Refusal::AcsViolation => (UncorrectableError::AcsViolation, answered),
             Refusal::AtomicEgressBlocked => {
                 (UncorrectableError::AtomicEgressBlocked, answered)

@@ -25,6 +25,7 @@ pub fn refuse<C: Component<Traffic = Pcie>>(
         // A request that a port blocks because of its prefix (PCIe Base 2.2.10.2) or because it is an atomic operation (6.15.3.1) is not
         // executed either.
         Refusal::UnsupportedRequest
+        | Refusal::NotForwarded(_)
         | Refusal::PoisonedTlp
         | Refusal::PrefixBlocked
         | Refusal::AtomicEgressBlocked => Status::UnsupportedRequest,

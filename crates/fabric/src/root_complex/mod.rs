@@ -13,6 +13,7 @@ mod peers;
 mod ports;
 mod posted_order;
 mod profiles;
+mod quadrants;
 mod sockets;
 mod timer;
 mod translation;
@@ -35,6 +36,7 @@ use memory::MemoryController;
 use ownership::Ownership;
 use peers::PeerPath;
 use ports::{RootPorts, Sent};
+use quadrants::Quadrants;
 use sockets::Sockets;
 use translation::TranslationAgent;
 
@@ -67,6 +69,8 @@ pub struct RootComplexConfig<C> {
     pub links: Vec<LinkEnd>,
     /// The socket of each root port.
     pub sockets: Vec<u32>,
+    /// The quadrant of each root port in its socket.
+    pub quadrants: Vec<u32>,
     /// The pattern of each flow, by number, to check arriving payloads.
     pub patterns: Arc<[Pattern]>,
     /// The traffic class and the attributes of the requests of each flow, by number.
@@ -94,6 +98,8 @@ pub struct RootComplex<C> {
     peers: PeerPath,
     /// The translation agent. Boxed, because few hosts have one.
     translation: Option<Box<TranslationAgent>>,
+    /// The quadrants of the sockets. None if there is only one quadrant without a limit in each socket.
+    quadrants: Option<Box<Quadrants>>,
     /// The connections between sockets. None if there is only one socket.
     sockets: Option<Box<Sockets>>,
     /// The coherent part. Boxed, because few hosts have coherent memory.
@@ -151,6 +157,7 @@ impl<C: Cpu> Component for RootComplex<C> {
                 self.configuration_wake.expire(fx.now());
                 self.advance_configuration(fx);
             }
+            RootTimer::Quadrant => self.release_from_quadrants(fx),
             RootTimer::Across => self.release_from_connections(fx),
             RootTimer::Coherence => self.advance_coherence(fx),
             RootTimer::Translation => self.advance_translation(fx),
@@ -200,8 +207,9 @@ impl<C: Cpu> RootComplex<C> {
             functions: config.functions,
             routes: Routes::default(),
             ports: RootPorts::new(config.links, &parameters, &config.marks),
-            peers: PeerPath::new(&parameters),
+            peers: PeerPath::new(&parameters, &config.sockets),
             translation,
+            quadrants: Quadrants::new(&parameters, &config.quadrants, &config.sockets),
             sockets: Sockets::new(&parameters, &config.sockets),
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),
             memory,

@@ -1,6 +1,7 @@
 //! Parameters of a root complex and its memory.
 
 use kernel::{Bandwidth, Bytes, Frequency, Span};
+use packet::Between;
 use protocol::{Class, PerClass};
 use transaction::{CompletionBuffer, Datapath, OutstandingLimits, RequesterLimits, Staging};
 
@@ -17,6 +18,18 @@ kernel::parameters! {
         /// Rate from one socket to another in each direction, for headers and payloads of packets.
         socket_bandwidth: Bandwidth = Bandwidth(20_800_000_000),
             within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), lifts "socket", from "one UPI link: 16 data lanes of 10.4 GT/s";
+        /// Number of quadrants of each socket: parts of its I/O die whose root ports share one path to the rest of the host, such as the
+        /// IIO stacks of Intel Xeon processors. A link to a root port names the quadrant of the port.
+        quadrants: u32 = 1, within 1..=MOST_QUADRANTS, from "PCIe Base 1.3.1: a root complex has root ports, and no parts that group them";
+        /// Rate from each quadrant to the rest of the host, and from there to the quadrant, for headers and payloads of packets to and from
+        /// memory, processors and root ports of other quadrants. Packets between root ports of one quadrant do not take this path.
+        quadrant_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath the path of a quadrant", from "our choice: the links are the limit";
+        /// Additional time of a packet from a root port of one quadrant to a root port of another quadrant of the same socket.
+        quadrant_latency: Span = Span::ZERO, from "our choice: none";
+        /// Rate from each quadrant to each other quadrant of its socket, for headers and payloads of packets between root ports.
+        quadrant_peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath the path between root ports", from "our choice: the links are the limit";
+        /// Requests between root ports of different quadrants of one socket that are forwarded, if peer_to_peer permits them, too.
+        quadrant_peer_to_peer: PeerToPeer = PeerToPeer::All, from "our choice: as within a quadrant";
         /// Size of the memory. In order of addresses, each socket has an equal share, in whole pages of 4 KiB.
         memory: Bytes = Bytes(1 << 30), within Bytes(4096)..=Bytes(1 << 36), from "our choice";
         /// Location of the memory: 32 for address 0 (up to 3 GiB), 64 for address 4 GiB, for which requests need 16-byte headers.
@@ -71,6 +84,10 @@ kernel::parameters! {
         /// Requests between root ports that are forwarded: "none", "writes" (posted requests only), or "all". Others end in Unsupported
         /// Request at the root port that receives them.
         peer_to_peer: PeerToPeer = PeerToPeer::All, from "our choice; PCIe Base 1.3.1: optional, and many hosts forward none, or writes alone";
+        /// Requests between root ports of different sockets that are forwarded, if peer_to_peer permits them, too.
+        socket_peer_to_peer: PeerToPeer = PeerToPeer::All, from "our choice: as within a socket";
+        /// Rate of packets to each root port from the root ports of all other sockets together, with their headers.
+        socket_peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath the path between root ports", from "our choice: the connection of the sockets is the limit; NVIDIA's tuning guide of the Vera CPU states such a limit for each root port";
         /// Whether root ports check the requesters of requests from below: Source Validation in ACS Control. A request whose requester is
         /// on none of the buses below the port is an ACS Violation.
         acs_source_validation: bool = false, from "PCIe Base 6.12: off after reset";
@@ -131,7 +148,7 @@ kernel::choices! {
 
 impl PeerToPeer {
     /// Whether a packet of this class is forwarded. Completions are always forwarded, because their request was forwarded.
-    pub(super) fn allows(self, class: Class) -> bool {
+    fn allows(self, class: Class) -> bool {
         match class {
             Class::Posted => self != Self::None,
             Class::NonPosted => self == Self::All,
@@ -143,6 +160,10 @@ impl PeerToPeer {
 /// The maximum number of sockets that an x86 server can connect without additional hardware.
 pub(crate) const MOST_SOCKETS: usize = 8;
 
+/// The maximum number of quadrants of a socket. Our choice: AMD EPYC 9005 processors have eight I/O root complexes, and Intel Xeon dies
+/// up to six IIO stacks.
+const MOST_QUADRANTS: u32 = 16;
+
 /// The wire of a root port is shared by the host itself and all root ports: 128 sources, which is the maximum of an arbiter.
 const MOST_ROOT_PORTS: u32 = 127;
 
@@ -152,6 +173,20 @@ impl RootComplexParameters {
         let half = |latency: Span| Span::from_fs(latency.as_fs() / 2);
         self.port_latency
             .unwrap_or_else(|| half(self.latency.min(self.peer_latency)))
+    }
+
+    /// The relation of root ports whose rule forbids to forward a packet of this class between root ports of the relation `between`. None
+    /// if the packet is forwarded.
+    pub(super) fn forbidden_by(&self, between: Between, class: Class) -> Option<Between> {
+        if !self.peer_to_peer.allows(class) {
+            return Some(Between::Ports);
+        }
+        let rule = match between {
+            Between::Ports => return None,
+            Between::Quadrants => self.quadrant_peer_to_peer,
+            Between::Sockets => self.socket_peer_to_peer,
+        };
+        (!rule.allows(class)).then_some(between)
     }
 
     /// The time from one ownership of a line to the next ownership of it.
@@ -181,9 +216,13 @@ impl RootComplexParameters {
             1 => Span::ZERO,
             _ => self.socket_latency + self.socket_bandwidth.time_of(bytes),
         };
+        let hop = match self.quadrants {
+            1 => Span::ZERO,
+            _ => self.quadrant_latency,
+        };
         let peer = match self.peer_to_peer {
             PeerToPeer::None => Span::ZERO,
-            PeerToPeer::Writes | PeerToPeer::All => self.peer_latency + frame,
+            PeerToPeer::Writes | PeerToPeer::All => self.peer_latency + hop + frame,
         };
         let lines = self.latency + self.memory_bandwidth.time_of(bytes + self.memory_line.0);
         let written = match self.write_buffers {

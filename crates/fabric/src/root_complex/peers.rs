@@ -1,5 +1,5 @@
-//! The path of packets from one root port to another: its latency, its rate for each pair of ports in each direction, and the payload size
-//! at which it splits packets.
+//! The path of packets from one root port to another: its latency, its rate for each pair of ports in each direction, its rate to each port
+//! from other sockets, and the payload size at which it splits packets.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,20 @@ pub(super) struct PeerPath {
     rate: Option<Bandwidth>,
     /// If there is a rate: the earliest time at which the next packet of each pair of ports may begin.
     free: BTreeMap<(Port, Port), Time>,
+    /// The limit of packets from other sockets, if there is one.
+    remote: Option<Remote>,
     /// The sizes at which a packet is split. A smaller max payload size of the egress port replaces them.
     split: Split,
+}
+
+/// The limit of the rate at which each root port receives packets from the root ports of all other sockets together.
+#[derive(Debug)]
+struct Remote {
+    rate: Bandwidth,
+    /// The socket of each root port.
+    sockets: Vec<u32>,
+    /// The earliest time at which the next packet to each root port may begin.
+    free: Vec<Time>,
 }
 
 /// The rules by which the path splits packets (PCIe Base 1.3.1). The parts follow the rules for packets of a root complex.
@@ -31,11 +43,13 @@ struct Split {
 }
 
 impl PeerPath {
-    pub(super) fn new(parameters: &RootComplexParameters) -> Self {
+    /// The path between root ports. `sockets` has the socket of each root port.
+    pub(super) fn new(parameters: &RootComplexParameters, sockets: &[u32]) -> Self {
         PeerPath {
             latency: parameters.peer_latency,
             rate: parameters.peer_bandwidth,
             free: BTreeMap::new(),
+            remote: Remote::new(parameters, sockets),
             split: Split {
                 largest: parameters.largest_peer_payload.0 as usize,
                 boundary: parameters.read_completion_boundary.0 as usize,
@@ -45,6 +59,8 @@ impl PeerPath {
 
     /// Transfers a packet of `bytes` on this `way`, from `ready` on. Returns the time at which the other root port may send the packet.
     pub(super) fn pass(&mut self, way: (Port, Port), ready: Time, bytes: usize) -> Time {
+        let remote = self.remote.as_mut();
+        let ready = remote.map_or(ready, |remote| remote.pass(way, ready, bytes));
         let Some(rate) = self.rate else {
             return ready + self.latency;
         };
@@ -57,7 +73,9 @@ impl PeerPath {
     /// Whether the path on this `way` is busy at `now` for longer than a packet of `bytes` needs.
     pub(super) fn is_late(&self, way: (Port, Port), bytes: u64, now: Time) -> bool {
         let limit = self.rate.as_ref().zip(self.free.get(&way));
+        let remote = self.remote.as_ref();
         limit.is_some_and(|(rate, free)| *free > now + rate.time_of(bytes))
+            || remote.is_some_and(|remote| remote.is_late(way, bytes, now))
     }
 
     /// Whether a packet with `header` is split before it leaves by a port with this max payload size.
@@ -105,6 +123,32 @@ impl PeerPath {
             largest,
             ..self.split
         }
+    }
+}
+
+impl Remote {
+    fn new(parameters: &RootComplexParameters, sockets: &[u32]) -> Option<Self> {
+        parameters.socket_peer_bandwidth.map(|rate| Remote {
+            rate,
+            sockets: sockets.to_vec(),
+            free: vec![Time::ZERO; sockets.len()],
+        })
+    }
+
+    /// The time, from `ready` on, at which a packet of `bytes` may begin on this `way`.
+    fn pass(&mut self, (from, to): (Port, Port), ready: Time, bytes: usize) -> Time {
+        if self.sockets[from.index()] == self.sockets[to.index()] {
+            return ready;
+        }
+        let free = &mut self.free[to.index()];
+        let begun = ready.max(*free);
+        *free = begun + self.rate.time_of(bytes as u64);
+        begun
+    }
+
+    fn is_late(&self, (from, to): (Port, Port), bytes: u64, now: Time) -> bool {
+        let is_remote = self.sockets[from.index()] != self.sockets[to.index()];
+        is_remote && self.free[to.index()] > now + self.rate.time_of(bytes)
     }
 }
 
@@ -225,13 +269,14 @@ mod tests {
     const WAY: (Port, Port) = (Port(0), Port(1));
 
     fn path(largest: u64, boundary: u64) -> PeerPath {
-        PeerPath::new(&RootComplexParameters {
+        let parameters = RootComplexParameters {
             largest_peer_payload: kernel::Bytes(largest),
             read_completion_boundary: kernel::Bytes(boundary),
             peer_bandwidth: Some(Bandwidth(1_000_000_000)),
             peer_latency: Span::from_ns(200),
             ..RootComplexParameters::default()
-        })
+        };
+        PeerPath::new(&parameters, &[0, 0])
     }
 
     /// Address and length of each part of a write.
@@ -317,6 +362,22 @@ mod tests {
         // Twelve bytes of header and 64 of payload take 76 ns at 1 GB/s.
         let [first, second] = [200, 276].map(|ns| Time::ZERO + Span::from_ns(ns));
         assert_eq!(times, [first, second]);
+    }
+
+    #[test]
+    fn packets_from_other_sockets_follow_each_other_to_a_port() {
+        let parameters = RootComplexParameters {
+            socket_peer_bandwidth: Some(Bandwidth(1_000_000_000)),
+            peer_latency: Span::from_ns(200),
+            ..RootComplexParameters::default()
+        };
+        let mut path = PeerPath::new(&parameters, &[0, 1, 2, 2]);
+        let mut pass = |from, to| path.pass((Port(from), Port(to)), Time::ZERO, 100);
+        let times = [pass(0, 2), pass(1, 2), pass(3, 2), pass(0, 3)];
+        let expected = [200, 300, 200, 200].map(|ns| Time::ZERO + Span::from_ns(ns));
+        assert_eq!(times, expected);
+        assert!(path.is_late((Port(0), Port(2)), 100, Time::ZERO));
+        assert!(!path.is_late((Port(3), Port(2)), 100, Time::ZERO));
     }
 
     fn completion(header: &Header) -> protocol::Completion {

@@ -17,6 +17,8 @@ pub enum RootTimer {
     Configuration,
     /// A notification to the CPU is due.
     Notice,
+    /// A packet leaves its quadrant.
+    Quadrant,
     /// A packet arrives at another socket.
     Across,
     /// A coherence message arrives within the host.
@@ -26,7 +28,7 @@ pub enum RootTimer {
 }
 
 /// The number of timers of a root complex, without the timers of its links.
-const OWN_TIMERS: u32 = 7;
+const OWN_TIMERS: u32 = 8;
 
 impl Label for RootTimer {
     fn number(self) -> u32 {
@@ -38,6 +40,7 @@ impl Label for RootTimer {
             RootTimer::Across => 4,
             RootTimer::Coherence => 5,
             RootTimer::Translation => 6,
+            RootTimer::Quadrant => 7,
             RootTimer::Link(port, timer) => {
                 OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
             }
@@ -53,6 +56,7 @@ impl Label for RootTimer {
             4 => RootTimer::Across,
             5 => RootTimer::Coherence,
             6 => RootTimer::Translation,
+            7 => RootTimer::Quadrant,
             _ => {
                 let of_links = number - OWN_TIMERS;
                 RootTimer::Link(

@@ -52,8 +52,15 @@ impl<C: Cpu> RootComplex<C> {
         {
             return Some(Why::Translation);
         }
-        let between = entry.zip(exit);
-        if between.is_some_and(|between| self.peers.is_late(between, bytes, now)) {
+        if let Some(quadrants) = &self.quadrants
+            && quadrants.is_late((entry, exit), bytes, now)
+        {
+            return Some(Why::Quadrant);
+        }
+        if entry
+            .zip(exit)
+            .is_some_and(|between| self.is_late_between(between, bytes, now))
+        {
             return Some(Why::PeerPath);
         }
         if let Some(sockets) = &self.sockets {
@@ -66,6 +73,14 @@ impl<C: Cpu> RootComplex<C> {
             .into_iter()
             .filter(|end| matches!(end, RootEnd::Memory(_)));
         memories.find_map(|end| self.why_at_memory((end, entry), bytes, now))
+    }
+
+    /// Whether the path from one root port to another, or the path between their quadrants, is busy at `now` for longer than a packet of
+    /// `bytes` needs.
+    fn is_late_between(&self, way: (Port, Port), bytes: u64, now: Time) -> bool {
+        let quadrants = self.quadrants.as_ref();
+        self.peers.is_late(way, bytes, now)
+            || quadrants.is_some_and(|quadrants| quadrants.is_late_across(way, bytes, now))
     }
 
     /// Returns the reason why the CPU sends no request although none of its packets waits for a wire.

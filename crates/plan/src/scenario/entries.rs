@@ -211,6 +211,9 @@ crate::structure! {
         port: Count = "the next free one";
         /// The socket of the host above that the port belongs to.
         socket: Count = "0";
+        /// The quadrant of the socket that the port belongs to. By default the linked ports of a socket, in order of their numbers, are in quadrants
+        /// 0, 1 and so on, and again from 0.
+        quadrant: Count = "the next one in turn";
     }
     "devices": {
         /// The device's model.

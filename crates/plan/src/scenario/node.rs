@@ -98,6 +98,8 @@ pub struct Upstream {
     pub port: Option<At<u32>>,
     /// The socket of the port, if the node above is a host; `None` for the first socket.
     pub socket: Option<At<u32>>,
+    /// The quadrant of the port in its socket, if the node above is a host; `None` for the next quadrant in turn.
+    pub quadrant: Option<At<u32>>,
     /// The parameters of the link.
     pub link: LinkParameters,
 }
@@ -244,6 +246,7 @@ impl Surroundings<'_> {
                 to,
                 port: None,
                 socket: None,
+                quadrant: None,
                 link: self.links.clone(),
             }),
             (None, None) => None,
@@ -254,7 +257,7 @@ impl Surroundings<'_> {
         )?;
         if !matches!(kind, NodeKind::Host(..)) {
             let advice = "this is where its link hangs; write it inside upstream = { ... }";
-            section.refuse(&["socket"], advice)?;
+            section.refuse(&["socket", "quadrant"], advice)?;
         }
         if matches!(kind, NodeKind::IoPort(_)) {
             let advice = "the link of an I/O port is never in L1; write it in [hosts.NAME], [switches.NAME] or [devices.NAME]";
@@ -333,6 +336,7 @@ impl Surroundings<'_> {
                 to,
                 port: None,
                 socket: None,
+                quadrant: None,
                 link,
             });
         }
@@ -346,11 +350,13 @@ impl Surroundings<'_> {
         })?;
         let port = section.read("port")?;
         let socket = section.read("socket")?;
+        let quadrant = section.read("quadrant")?;
         section.set(&mut [&mut link])?;
         Ok(Upstream {
             to,
             port,
             socket,
+            quadrant,
             link,
         })
     }

@@ -94,7 +94,8 @@ fn component(
             parameters: parameters.clone(),
             functions: node.functions.clone(),
             links: downstream_ends(plan, node),
-            sockets: sockets(plan, node),
+            sockets: of_root_ports(plan, node, |link| link.socket),
+            quadrants: of_root_ports(plan, node, |link| link.quadrant),
             patterns: requests.patterns.clone(),
             marks: requests.marks.clone(),
             jitter: Stream::named(plan.seed, &format!("memory {}", node.name)),
@@ -173,10 +174,16 @@ fn io_port(plan: &FabricPlan, index: usize, parameters: &IoPortParameters) -> Io
     })
 }
 
-/// The socket of each root port of a host.
-fn sockets(plan: &FabricPlan, host: &NodePlan) -> Vec<u32> {
-    let socket = |link: &usize| plan.links[*link].socket.unwrap_or(0);
-    host.downstream.iter().map(socket).collect()
+/// The `part` of a host in which each of its root ports is: its socket, or its quadrant in the socket.
+fn of_root_ports(
+    plan: &FabricPlan,
+    host: &NodePlan,
+    part: fn(&LinkPlan) -> Option<u32>,
+) -> Vec<u32> {
+    let links = host.downstream.iter();
+    links
+        .map(|link| part(&plan.links[*link]).unwrap_or(0))
+        .collect()
 }
 
 /// Builds the link ends of a node's downstream ports.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use kernel::Span;
-use packet::Refusal;
+use packet::{Between, Refusal};
 use serde::Serialize;
 
 use crate::observe::incidents::Log;
@@ -194,6 +194,15 @@ fn share(busy: Span, bounds: Option<&(Reading, Reading)>) -> f64 {
 pub(crate) fn name_of(why: Refusal) -> &'static str {
     match why {
         Refusal::UnsupportedRequest => "unsupported request",
+        Refusal::NotForwarded(Between::Ports) => {
+            "unsupported request between root ports (peer_to_peer)"
+        }
+        Refusal::NotForwarded(Between::Quadrants) => {
+            "unsupported request between quadrants (quadrant_peer_to_peer)"
+        }
+        Refusal::NotForwarded(Between::Sockets) => {
+            "unsupported request between sockets (socket_peer_to_peer)"
+        }
         Refusal::MalformedTlp => "malformed TLP",
         Refusal::PoisonedTlp => "poisoned TLP",
         Refusal::CompleterAbort => "completer abort",

@@ -185,7 +185,9 @@ impl AccessError {
     /// The error of an access that has lost a packet for the reason `why`.
     fn of_refusal(why: Refusal, address: u64) -> Self {
         match why {
-            Refusal::UnsupportedRequest => AccessError::UnsupportedRequest(address),
+            Refusal::UnsupportedRequest | Refusal::NotForwarded(_) => {
+                AccessError::UnsupportedRequest(address)
+            }
             Refusal::CompleterAbort => AccessError::CompleterAbort(address),
             Refusal::PoisonedTlp => AccessError::PoisonedData(address),
             Refusal::CompletionTimeout => AccessError::NoAnswer(address),

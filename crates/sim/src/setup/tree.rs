@@ -156,6 +156,7 @@ fn tree_node(plan: &Plan, node: &NodePlan) -> Value {
             "to": plan.nodes[link.upstream.0].name,
             "port": link.upstream.1,
             "socket": link.socket,
+            "quadrant": link.quadrant,
             "generation": link.parameters.generation.0.number(),
             "gigatransfers": link.parameters.generation.0.gigatransfers(),
             "lanes": link.parameters.lanes.0,

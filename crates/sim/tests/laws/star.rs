@@ -300,6 +300,7 @@ impl Star {
                 sockets: (0..stubs as u32)
                     .map(|stub| stub % parameters.sockets)
                     .collect(),
+                quadrants: vec![0; stubs],
                 patterns: Arc::new([]),
                 marks: Marks::default(),
                 jitter: Stream::named(1, "jitter"),

@@ -179,7 +179,7 @@ impl<C: Cpu> RootComplex<C> {
         packet: PacketId,
         fx: &mut Effects<'_, Self>,
     ) {
-        let ready = fx.now() + self.parameters.latency;
+        let ready = self.enters(None, port, packet, fx) + self.parameters.latency;
         let sent = self.ports.send(port, packet, ready, fx);
         self.settle(sent, fx);
     }

@@ -13,7 +13,7 @@ use crate::root_complex::timer::RootTimer;
 impl<C: Cpu> RootComplex<C> {
     /// Keeps a packet until it arrives at the socket of its target, if this is another socket.
     pub(super) fn cross(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) -> Step {
-        match self.socket_ahead(inbound.header) {
+        match self.socket_ahead(inbound.port, inbound.header) {
             Some(to) if self.crosses(Crossing::In(inbound.port), to, inbound.packet, fx) => {
                 Step::Kept
             }
@@ -26,14 +26,15 @@ impl<C: Cpu> RootComplex<C> {
         sockets.map_or(CPU, |sockets| sockets.of_port(port))
     }
 
-    /// The socket of a packet's target. None if there is only one socket, or if the root complex itself handles or refuses the packet.
-    pub(super) fn socket_ahead(&self, header: &Header) -> Option<usize> {
+    /// The socket of the target of a packet that arrived at `port`. None if there is only one socket, or if the root complex itself handles or
+    /// refuses the packet.
+    pub(super) fn socket_ahead(&self, port: Port, header: &Header) -> Option<usize> {
         let sockets = self.sockets.as_ref()?;
-        match self.target(header) {
+        match self.target(port, header) {
             Target::Peer(to) => Some(sockets.of_port(to)),
             Target::Memory => Some(self.memory.socket_of(&accessed(header)?)),
             Target::Cpu => Some(CPU),
-            Target::RootComplex | Target::Nobody => None,
+            Target::RootComplex | Target::Nobody(_) => None,
         }
     }
 

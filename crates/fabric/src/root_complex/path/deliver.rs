@@ -16,7 +16,10 @@ impl<C: Cpu> RootComplex<C> {
     /// Delivers a packet that has arrived at the socket of its target and does not have to wait for caches.
     #[inline(always)]
     pub(super) fn deliver(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
-        match (self.target(inbound.header), &inbound.header.kind) {
+        match (
+            self.target(inbound.port, inbound.header),
+            &inbound.header.kind,
+        ) {
             (Target::Peer(to), _) => self.forward(inbound, to, fx),
             (Target::Memory, Kind::MemoryWrite(request)) => self.write(inbound, request, fx),
             (Target::Memory, _) => self.read(inbound, fx),
@@ -28,6 +31,7 @@ impl<C: Cpu> RootComplex<C> {
             (Target::RootComplex, Kind::MemoryRead(request)) => {
                 self.begin_translation(inbound, request, fx);
             }
+            (Target::Nobody(why), _) => self.refuse(inbound, why, fx),
             _ => self.refuse(inbound, Refusal::UnsupportedRequest, fx),
         }
     }
@@ -49,6 +53,7 @@ impl<C: Cpu> RootComplex<C> {
         }
         let max_payload = self.ports.max_payload(to);
         let charge = Charge::of(header);
+        let passed = passed.max(self.enters(Some(port), to, packet, fx));
         let sent = if self.ports.may_split() && self.peers.splits(header, max_payload) {
             let parts = self
                 .peers
@@ -210,7 +215,7 @@ impl<C: Cpu> RootComplex<C> {
             if self.memory.has_bad_reads() {
                 self.memory.spoil(&header);
             }
-            let from = self.socket_ahead(&header);
+            let from = self.socket_ahead(port, &header);
             let answers = if let Kind::Atomic(request) = &header.kind {
                 if self.memory.is_poisoned(&request.range()) {
                     self.answer_poisoned_atomic((packet, port), request, fx);

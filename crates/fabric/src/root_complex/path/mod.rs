@@ -5,10 +5,11 @@ mod admit;
 mod cohere;
 mod cross;
 mod deliver;
+mod leave;
 mod translate;
 
 use kernel::{Effects, Port, Time};
-use packet::{Charge, PacketId, Refusal};
+use packet::{Between, Charge, PacketId, Refusal};
 use protocol::{Header, Kind, MemoryRequest};
 use transaction::FunctionPlace;
 
@@ -45,6 +46,8 @@ enum Stage {
     Admit,
     /// The translation of the packet's address. The packet also waits for the translations of earlier packets.
     Translate,
+    /// The wait for the path from the quadrant of the root port to the rest of the host.
+    Leave,
     /// The transfer to the socket of the packet's target.
     Cross,
     /// The wait for snoops of caches.
@@ -73,8 +76,8 @@ enum Target {
     Cpu,
     /// The root complex itself, which handles translation requests and messages.
     RootComplex,
-    /// No target: the packet is refused.
-    Nobody,
+    /// No target: the packet is refused for this reason.
+    Nobody(Refusal),
 }
 
 impl<C: Cpu> RootComplex<C> {
@@ -93,6 +96,7 @@ impl<C: Cpu> RootComplex<C> {
     fn go_on(&mut self, first: Stage, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
         let is_kept = first <= Stage::Admit && self.admit(inbound, fx) == Step::Kept
             || first <= Stage::Translate && self.translate(inbound, fx) == Step::Kept
+            || first <= Stage::Leave && self.leave(inbound, fx) == Step::Kept
             || first <= Stage::Cross && self.cross(inbound, fx) == Step::Kept
             || first <= Stage::Cohere && self.cohere(inbound, fx) == Step::Kept;
         if !is_kept {
@@ -100,11 +104,11 @@ impl<C: Cpu> RootComplex<C> {
         }
     }
 
-    /// The target of a packet with a physical address.
+    /// The target of a packet with a physical address that arrived at `port`.
     #[inline(always)]
-    fn target(&self, header: &Header) -> Target {
+    fn target(&self, port: Port, header: &Header) -> Target {
         match (self.routes.of(header), &header.kind) {
-            (Route::Down(to), _) if self.parameters.peer_to_peer.allows(header.class()) => {
+            (Route::Down(to), _) if self.forbidden((port, to), header).is_none() => {
                 Target::Peer(to)
             }
             (Route::Elsewhere, Kind::MemoryWrite(request)) if self.memory.holds(request) => {
@@ -119,7 +123,30 @@ impl<C: Cpu> RootComplex<C> {
                 Target::Memory
             }
             (Route::Elsewhere, Kind::Completion(_)) => Target::Cpu,
-            _ => Target::Nobody,
+            (Route::Down(to), _) => Target::Nobody(match self.forbidden((port, to), header) {
+                Some(rule) => Refusal::NotForwarded(rule),
+                None => Refusal::UnsupportedRequest,
+            }),
+            _ => Target::Nobody(Refusal::UnsupportedRequest),
+        }
+    }
+
+    /// The relation of root ports whose rule forbids to forward a packet with `header` from one root port to another. None if the packet is
+    /// forwarded.
+    fn forbidden(&self, (from, to): (Port, Port), header: &Header) -> Option<Between> {
+        let between = self.between(from, to);
+        self.parameters.forbidden_by(between, header.class())
+    }
+
+    /// The relation of two root ports.
+    fn between(&self, from: Port, to: Port) -> Between {
+        let quadrants = self.quadrants.as_ref();
+        if self.socket_of(from) != self.socket_of(to) {
+            Between::Sockets
+        } else if quadrants.is_some_and(|quadrants| !quadrants.are_together(from, to)) {
+            Between::Quadrants
+        } else {
+            Between::Ports
         }
     }
 

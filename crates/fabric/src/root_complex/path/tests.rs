@@ -166,6 +166,7 @@ impl Bench {
             functions: Functions::root(ConfigSpace::host_bridge(&identity), ports),
             links: vec![link(), link()],
             sockets: vec![0, 0],
+            quadrants: vec![0, 0],
             patterns: Arc::new([]),
             marks: Marks::default(),
             jitter: Stream::named(1, "jitter"),
@@ -377,6 +378,27 @@ fn a_packet_crosses_only_once_it_is_translated() {
     assert_eq!(crossed(&bench), 0);
     bench.run();
     assert_eq!((crossed(&bench), bench.memory(FAR_MEMORY)), (1, [7; 4]));
+}
+
+#[test]
+fn a_packet_is_kept_until_the_path_of_its_quadrant_is_free() {
+    let mut bench = Bench::new(|config| {
+        config.parameters.quadrants = 2;
+        config.parameters.quadrant_bandwidth = Some(kernel::Bandwidth(1_000_000_000));
+        config.quadrants = vec![0, 0];
+    });
+    let step = bench.step(write(PAGE, 4), &[7; 4], RootComplex::leave);
+    assert_eq!(step, Step::Pass);
+    let step = bench.step(write(PAGE + 64, 4), &[7; 4], RootComplex::leave);
+    assert_eq!((step, bench.memory(PAGE + 64)), (Step::Kept, [0; 4]));
+    bench.run();
+    assert_eq!(bench.memory(PAGE + 64), [7; 4]);
+    // A packet to a root port of the same quadrant, and a packet for nobody, do not take the path.
+    bench.step(write(PAGE, 128), &[7; 128], RootComplex::leave);
+    for address in [PEER_WINDOW, NOWHERE] {
+        let step = bench.step(write(address, 4), &[7; 4], RootComplex::leave);
+        assert_eq!(step, Step::Pass);
+    }
 }
 
 #[test]
