@@ -244,6 +244,11 @@ impl Fabric {
             let is_forwarded = is_completion
                 || self.peer_to_peer == "all"
                 || self.peer_to_peer == "writes" && !request.reads;
+            let nowhere = if node == HOST && !is_forwarded {
+                "unsupported request between root ports (peer_to_peer)"
+            } else {
+                nowhere
+            };
             let is_free = services.direct_translated && request.is_translated;
             let goes_up = if next == below {
                 if !services.upstream_forwarding {

@@ -48,6 +48,7 @@ struct Node {
 #[derive(Clone, Debug)]
 struct Host {
     sockets: u32,
+    quadrants: u32,
     lines: String,
 }
 
@@ -186,7 +187,9 @@ impl Scenario {
         let (above, socket) = match node.above.0.index(switches + 1) {
             0 => {
                 let socket = node.above.1.index(self.host.sockets as usize);
-                ("h0".to_owned(), format!(", socket = {socket}"))
+                let quadrant = node.above.1.index(self.host.quadrants as usize);
+                let place = format!(", socket = {socket}, quadrant = {quadrant}");
+                ("h0".to_owned(), place)
             }
             number => (format!("s{}", number - 1), String::new()),
         };
@@ -364,18 +367,37 @@ fn host() -> impl Strategy<Value = Host> {
             &[r#""4096 B""#, r#""128 B""#, r#""64 B""#],
         ),
         setting("interrupt_masking", &["false", "true"]),
-        select(&ACTIVE_STATES[..]).prop_map(str::to_owned),
+        (select(&ACTIVE_STATES[..]), quadrants())
+            .prop_map(|(states, limits)| states.to_owned() + &limits),
     );
     // The memory is so small that flows use the shares of several sockets.
     let memory = "memory = \"1 MiB\"\n";
-    let sockets = select(&[1, 1, 2, 3, 8][..]);
-    (sockets, port(), lines, enables()).prop_map(
-        move |(sockets, port, (a, b, c, d, e, f, g, h, i, j, k, l), enables)| Host {
+    let parts = (select(&[1, 1, 2, 3, 8][..]), select(&[1, 1, 2, 4, 16][..]));
+    (parts, port(), lines, enables()).prop_map(
+        move |((sockets, quadrants), port, (a, b, c, d, e, f, g, h, i, j, k, l), enables)| Host {
             sockets,
-            lines: format!("sockets = {sockets}\n{memory}{port}{enables}")
+            quadrants,
+            lines: format!("sockets = {sockets}\nquadrants = {quadrants}\n{memory}{port}{enables}")
                 + &[a, b, c, d, e, f, g, h, i, j, k, l].concat(),
         },
     )
+}
+
+/// The limits of quadrants and of packets between them and between sockets.
+fn quadrants() -> impl Strategy<Value = String> {
+    let lines = (
+        setting(
+            "quadrant_bandwidth",
+            &[r#""none""#, r#""20 GB/s""#, r#""400 MB/s""#],
+        ),
+        setting(
+            "quadrant_latency",
+            &[r#""0 ns""#, r#""10 ns""#, r#""900 ns""#],
+        ),
+        setting("quadrant_peer_bandwidth", &[r#""none""#, r#""300 MB/s""#]),
+        setting("socket_peer_bandwidth", &[r#""none""#, r#""300 MB/s""#]),
+    );
+    lines.prop_map(|(a, b, c, d)| [a, b, c, d].concat())
 }
 
 /// An IOMMU with a small translation cache, few concurrent walks and software that invalidates translations; or no IOMMU.

@@ -54,6 +54,7 @@ mod pasid;
 mod pipelines;
 mod plans;
 mod poison;
+mod quadrants;
 mod rates;
 mod recorded_errors;
 mod recovery;

@@ -80,16 +80,19 @@ fn a_hole_in_the_window_of_a_switch_is_nobodys() {
     }
 }
 
+/// The error of a request that a host does not forward between its root ports.
+const NOT_FORWARDED: &str = "unsupported request between root ports (peer_to_peer)";
+
 #[test]
 fn peer_to_peer_between_root_ports_may_be_forbidden() {
     let write = "to = \"b\"\ncount = 10\nrequest_size = \"128 B\"";
     run(&pair("", "", "", write)).all_intact();
     let result = run(&pair("peer_to_peer = \"none\"", "", "", write));
-    assert_eq!(result.errors("h0", "unsupported request"), 10);
+    assert_eq!(result.errors("h0", NOT_FORWARDED), 10);
     let read = "to = \"b\"\ndirection = \"read\"\ncount = 10\nrequest_size = \"128 B\"";
     run(&pair("", "", "", read)).all_intact();
     let result = run(&pair("peer_to_peer = \"none\"", "", "", read));
-    assert_eq!(result.errors("h0", "unsupported request"), 10);
+    assert_eq!(result.errors("h0", NOT_FORWARDED), 10);
     assert!(result.flow("f").completed && !result.flow("f").intact);
 }
 
@@ -100,7 +103,7 @@ fn a_host_may_forward_writes_alone_between_its_root_ports() {
     run(&pair(writes, "", "", write)).all_intact();
     let read = "to = \"b\"\ndirection = \"read\"\ncount = 10\nrequest_size = \"128 B\"";
     let result = run(&pair(writes, "", "", read));
-    assert_eq!(result.errors("h0", "unsupported request"), 10);
+    assert_eq!(result.errors("h0", NOT_FORWARDED), 10);
     // The requester gets a completion, and no request times out.
     assert_eq!(result.errors("a", "completion timeout"), 0);
     assert!(result.flow("f").completed && result.flow("f").bytes == 0);

@@ -133,6 +133,43 @@ fn a_socket_that_the_host_does_not_have_is_refused() {
 }
 
 #[test]
+fn a_quadrant_that_the_host_does_not_have_is_refused() {
+    let text = |quadrants, quadrant| {
+        format!(
+            "[hosts.h0]\nquadrants = {quadrants}\nsockets = 2\n[devices.a]\nupstream = {{ to = \"h0\", quadrant = {quadrant} }}\n"
+        )
+    };
+    assert_eq!(
+        refusal(&text(4, 4)),
+        "bad.toml:5: host h0 has no quadrant 4; write one from 0 to 3, or a larger quadrants = there"
+    );
+    assert_eq!(
+        refusal(&text(1, 1)),
+        "bad.toml:5: host h0 has no quadrant 1; write 0, or a larger quadrants = there"
+    );
+    assert_eq!(
+        refusal(&text(17, 0)),
+        "bad.toml:2: hosts.h0.quadrants: 17 is out of range; write a value from 1 up to 16"
+    );
+    assert_eq!(
+        refusal("[hosts.h0]\nquadrant_peer_to_peer = \"some\""),
+        "bad.toml:2: hosts.h0.quadrant_peer_to_peer: \"some\" is not known; write \"none\" or \"writes\" or \"all\""
+    );
+}
+
+#[test]
+fn only_the_link_to_a_host_has_a_quadrant() {
+    assert_eq!(
+        pair("[devices.c]\nupstream = { to = \"s0\", quadrant = 0 }"),
+        "bad.toml:9: switch s0 has no quadrants; leave out quadrant here, and write it where the link to a host is"
+    );
+    assert_eq!(
+        pair("quadrant = 0"),
+        "bad.toml:8: devices.b.quadrant: this is where its link hangs; write it inside upstream = { ... }"
+    );
+}
+
+#[test]
 fn only_the_link_to_a_host_has_a_socket() {
     assert_eq!(
         pair("[devices.c]\nupstream = { to = \"s0\", socket = 0 }"),

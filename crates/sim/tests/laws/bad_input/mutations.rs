@@ -21,9 +21,10 @@ ack_limit_fraction = 0.5
 [hosts.h0]
 memory = "3 GiB"
 sockets = 2
+quadrants = 4
 [switches.s0]
 profile = "mine"
-upstream = { to = "h0", lanes = 4, port = 1, socket = 1 }
+upstream = { to = "h0", lanes = 4, port = 1, socket = 1, quadrant = 3 }
 [switches.s1]
 upstream = { to = "s0", generation = 2 }
 [devices.a]
