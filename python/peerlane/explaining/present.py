@@ -128,12 +128,12 @@ class Present:
 
     def root_port(self, name: str) -> tuple[str, int] | None:
         """The node below the root port that leads to a node, and the socket of the port."""
-        node = self._below_port(name)
+        node = self.below_port(name)
         if node.upstream is None or node.upstream.socket is None:
             return None
         return node.name, node.upstream.socket
 
-    def _below_port(self, name: str) -> Node:
+    def below_port(self, name: str) -> Node:
         """The node below the root port that leads to a node; for a host, the host itself."""
         nodes = self.tree.nodes
         node = nodes[name]
@@ -147,8 +147,8 @@ class Present:
 
     def below_ports_of(self, names: Iterable[str]) -> list[str]:
         """All nodes below the root ports that lead to some nodes, and the hosts of these ports."""
-        ports = {self._below_port(name).name for name in names}
-        return [one.name for one in self.tree.nodes if self._below_port(one.name).name in ports]
+        ports = {self.below_port(name).name for name in names}
+        return [one.name for one in self.tree.nodes if self.below_port(one.name).name in ports]
 
     def payload_supported(self, name: str) -> float:
         """The largest payload that a node supports, in bytes."""

@@ -1,4 +1,4 @@
-"""Finds other places for devices and for the data of flows: slots, root ports and sockets."""
+"""Finds other places for devices and for data: slots, root ports, quadrants and sockets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from peerlane.dotted import join_path
 from peerlane.explaining.lift import Lifting, setting
 from peerlane.results.bottleneck import without_numbers
-from peerlane.results.waits import PEER_PATH
+from peerlane.results.waits import PEER_PATH, QUADRANT_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,6 +31,7 @@ def slots(present: Present, one: Bottleneck, rates: Mapping[str, float]) -> Iter
         rates: The rate of each flow, in bytes a second.
     """
     yield from _nearer(present, one)
+    yield from _other_quadrants(present, one)
     yield from _to_peers(present, one, rates)
     yield from _other_uplinks(present, one, rates)
     yield from _at_root_ports(present, one)
@@ -72,6 +73,35 @@ def _nearer(present: Present, one: Bottleneck) -> Iterator[Lifting]:
         for group in (*alike, *[all_flows] * (len(alike) > 1)):
             found = setting(present, group)
             yield replace(found, is_setting=groups is memories)
+
+
+def _other_quadrants(present: Present, one: Bottleneck) -> Iterator[Lifting]:
+    """Other quadrants for root ports that share the path of one, one more root port at each step.
+
+    The link of each root port moves to the quadrant of its socket that has the fewest links.
+    """
+    if one.detail != QUADRANT_PATH:
+        return
+    ends = (present.below_port(end) for flow in one.flows for end in present.ends_of_flow(flow))
+    shared: dict[tuple[str, int | None, int | None], dict[str, None]] = {}
+    for node in ends:
+        if (link := node.upstream) is not None:
+            shared.setdefault((link.to, link.socket, link.quadrant), {})[node.name] = None
+    for (host, socket, quadrant), nodes in shared.items():
+        count = present.value(f"{present.table(host)}.quadrants")
+        if quadrant is None or not isinstance(count, int):
+            continue
+        links = [node.upstream for node in present.tree.nodes if node.upstream is not None]
+        used = [link.quadrant for link in links if (link.to, link.socket) == (host, socket)]
+        moved = list(nodes)[1:]
+        before = (quadrant,) * len(moved)
+        after: tuple[int, ...] = ()
+        for _ in moved:
+            after += (min(range(count), key=[*used, *after].count),)
+        values = tuple((*after[:more], *before[more:]) for more in range(1, len(moved) + 1))
+        if moved:
+            keys = tuple(f"{present.table(name)}.upstream.quadrant" for name in moved)
+            yield Lifting(keys, before, values)
 
 
 def _out_of_the_way(present: Present, one: Bottleneck) -> Iterator[Lifting]:

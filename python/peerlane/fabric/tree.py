@@ -28,6 +28,8 @@ class Upstream(Document):
     lanes: int
     socket: int | None
     """The socket of the root port above, if the link is below a host with several sockets."""
+    quadrant: int | None = None
+    """The quadrant of the root port above, if the sockets of the host have several quadrants."""
 
 
 @dataclass(frozen=True, slots=True)

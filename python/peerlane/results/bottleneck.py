@@ -13,7 +13,7 @@ from peerlane.formats import NONE, percent
 from peerlane.results import markup
 from peerlane.results.document import Document, renamed
 from peerlane.results.error_bar import ErrorBar
-from peerlane.results.waits import PEER_PATH, Cause, Kind
+from peerlane.results.waits import HOST_PATHS, Cause, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -368,7 +368,7 @@ def _noun(causes: Sequence[Cause], amount: Value = None) -> str:
     kind, detail = causes[0].kind, causes[0].detail
     names = _names(causes)
     much = "" if amount is None else f" ({amount})"
-    if kind == "datapath" and detail == PEER_PATH:
+    if kind == "datapath" and detail in HOST_PATHS:
         return f"{detail} of {names}"
     return {
         "credit": f"credit of {detail or 'packets'}{much} on {names}",
@@ -399,7 +399,7 @@ def _state(causes: Sequence[Cause], amount: Value = None, *, is_full: bool = Tru
     one = len(causes) == 1
     much = "" if amount is None else f" ({amount})"
     has, is_ = ("has", "is") if one else ("have", "are")
-    if kind == "datapath" and detail and detail != PEER_PATH:
+    if kind == "datapath" and detail and detail not in HOST_PATHS:
         return f"{names} {detail if one else detail.replace('keeps', 'keep', 1)}"
     if kind == "wire":
         return f"{names} {is_} {'full' if is_full else 'the limit'}"

@@ -145,6 +145,10 @@ _FULL = 0.98
 
 PEER_PATH = "the path between root ports"
 """The `detail` of a wait for the path in a host that packets between two root ports share."""
+QUADRANT_PATH = "the path of a quadrant"
+"""The `detail` of a wait for the path in a host that all root ports of a quadrant share."""
+HOST_PATHS = {PEER_PATH, QUADRANT_PATH}
+"""The details of waits for paths in a host."""
 
 _LEAST = 0.05
 """A wait for a cause other than a wire limits a flow only from this share of its time on."""
@@ -233,7 +237,7 @@ _WORDS: dict[str, Callable[[Cause], str]] = {
     "replay-buffer": lambda cause: f"space in the replay buffer of {_on(cause)}",
     "datapath": lambda cause: (
         f"{cause.where}, which {cause.detail}"
-        if cause.detail and cause.detail != PEER_PATH
+        if cause.detail and cause.detail not in HOST_PATHS
         else f"{cause.detail or 'the datapath or the pace'} of {cause.where}"
     ),
     "memory": lambda cause: f"{cause.detail or 'the memory'} of {cause.where}",

@@ -116,7 +116,7 @@ def _form(node: Node) -> tuple[object, ...]:
     return (
         node.kind,
         node.model,
-        link and (link.generation, link.lanes, link.gigatransfers, link.socket),
+        link and (link.generation, link.lanes, link.gigatransfers, link.socket, link.quadrant),
         node.processor is None,
         node.max_payload,
         node.max_read_request,
@@ -129,8 +129,9 @@ def _described(node: Node) -> RenderableType:
     """The text for a node in the tree."""
     head = [Text(node.name, "bold"), Text(f"{node.model or node.kind} {node.id}")]
     if link := node.upstream:
-        socket = "" if link.socket is None else f" of socket {link.socket}"
-        head.append(Text(f"port {link.port}{socket}, {_width(link)}", "cyan"))
+        parts = (("quadrant", link.quadrant), ("socket", link.socket))
+        place = "".join(f" of {part} {number}" for part, number in parts if number is not None)
+        head.append(Text(f"port {link.port}{place}, {_width(link)}", "cyan"))
     if node.processor is not None:
         head.append(Text(f"processor {node.processor}", "cyan"))
     head.append(Text(f"MPS {node.max_payload}"))
