@@ -36,6 +36,8 @@ pub enum Why {
     Datapath,
     /// The path from one root port to another is busy.
     PeerPath,
+    /// A write waits for the responses of earlier writes to other targets.
+    Response,
     /// The path from a quadrant of a host to the rest of the host, or the path back, is busy.
     Quadrant,
     /// The minimum time between requests of an engine, or the time that the engine needs for a request, has not passed.

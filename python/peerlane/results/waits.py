@@ -147,8 +147,8 @@ PEER_PATH = "the path between root ports"
 """The `detail` of a wait for the path in a host that packets between two root ports share."""
 QUADRANT_PATH = "the path of a quadrant"
 """The `detail` of a wait for the path in a host that all root ports of a quadrant share."""
-HOST_PATHS = {PEER_PATH, QUADRANT_PATH}
-"""The details of waits for paths in a host."""
+HOST_PATHS = {PEER_PATH, QUADRANT_PATH, "the responses of writes"}
+"""The details of waits for paths in a host, or for rules of packets on these paths."""
 
 _LEAST = 0.05
 """A wait for a cause other than a wire limits a flow only from this share of its time on."""

@@ -14,6 +14,7 @@ mod ports;
 mod posted_order;
 mod profiles;
 mod quadrants;
+mod responses;
 mod sockets;
 mod timer;
 mod translation;
@@ -37,6 +38,7 @@ use ownership::Ownership;
 use peers::PeerPath;
 use ports::{RootPorts, Sent};
 use quadrants::Quadrants;
+use responses::Responses;
 use sockets::Sockets;
 use translation::TranslationAgent;
 
@@ -98,6 +100,8 @@ pub struct RootComplex<C> {
     peers: PeerPath,
     /// The translation agent. Boxed, because few hosts have one.
     translation: Option<Box<TranslationAgent>>,
+    /// The writes without a response. None if writes wait for no response.
+    responses: Option<Box<Responses>>,
     /// The quadrants of the sockets. None if there is only one quadrant without a limit in each socket.
     quadrants: Option<Box<Quadrants>>,
     /// The connections between sockets. None if there is only one socket.
@@ -157,6 +161,7 @@ impl<C: Cpu> Component for RootComplex<C> {
                 self.configuration_wake.expire(fx.now());
                 self.advance_configuration(fx);
             }
+            RootTimer::Response => self.release_after_responses(fx),
             RootTimer::Quadrant => self.release_from_quadrants(fx),
             RootTimer::Across => self.release_from_connections(fx),
             RootTimer::Coherence => self.advance_coherence(fx),
@@ -209,6 +214,7 @@ impl<C: Cpu> RootComplex<C> {
             ports: RootPorts::new(config.links, &parameters, &config.marks),
             peers: PeerPath::new(&parameters, &config.sockets),
             translation,
+            responses: Responses::new(&parameters, config.sockets.len()),
             quadrants: Quadrants::new(&parameters, &config.quadrants, &config.sockets),
             sockets: Sockets::new(&parameters, &config.sockets),
             coherent: coherence.map(|config| Coherent::new(&config, parameters.memory_base())),

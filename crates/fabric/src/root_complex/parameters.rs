@@ -88,6 +88,10 @@ kernel::parameters! {
         socket_peer_to_peer: PeerToPeer = PeerToPeer::All, from "our choice: as within a socket";
         /// Rate of packets to each root port from the root ports of all other sockets together, with their headers.
         socket_peer_bandwidth: Option<Bandwidth> = None, within None..=Some(Bandwidth(1_000_000_000_000_000)), lifts "datapath the path between root ports", from "our choice: the connection of the sockets is the limit; NVIDIA's tuning guide of the Vera CPU states such a limit for each root port";
+        /// Time from the arrival of a posted write at its target, which is the memory of a socket or another root port, to its response at the
+        /// root port that received it. A write waits until all earlier writes to other targets that it must not pass have their responses. None
+        /// if writes wait for no response.
+        write_response_latency: Option<Span> = None, within None..=Some(Span::from_us(1_000)), lifts "datapath the responses of writes" to ["none"], from "our choice: none. Interconnects may have the rule: AMD PG453, Cyclic Dependency Avoidance, single slave per ID; no document states it of a server";
         /// Whether root ports check the requesters of requests from below: Source Validation in ACS Control. A request whose requester is
         /// on none of the buses below the port is an ACS Violation.
         acs_source_validation: bool = false, from "PCIe Base 6.12: off after reset";

@@ -17,6 +17,8 @@ pub enum RootTimer {
     Configuration,
     /// A notification to the CPU is due.
     Notice,
+    /// A write receives its response.
+    Response,
     /// A packet leaves its quadrant.
     Quadrant,
     /// A packet arrives at another socket.
@@ -28,7 +30,7 @@ pub enum RootTimer {
 }
 
 /// The number of timers of a root complex, without the timers of its links.
-const OWN_TIMERS: u32 = 8;
+const OWN_TIMERS: u32 = 9;
 
 impl Label for RootTimer {
     fn number(self) -> u32 {
@@ -41,6 +43,7 @@ impl Label for RootTimer {
             RootTimer::Coherence => 5,
             RootTimer::Translation => 6,
             RootTimer::Quadrant => 7,
+            RootTimer::Response => 8,
             RootTimer::Link(port, timer) => {
                 OWN_TIMERS + u32::from(port.0) * LinkTimer::COUNT + timer as u32
             }
@@ -57,6 +60,7 @@ impl Label for RootTimer {
             5 => RootTimer::Coherence,
             6 => RootTimer::Translation,
             7 => RootTimer::Quadrant,
+            8 => RootTimer::Response,
             _ => {
                 let of_links = number - OWN_TIMERS;
                 RootTimer::Link(

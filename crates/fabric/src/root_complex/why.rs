@@ -52,6 +52,11 @@ impl<C: Cpu> RootComplex<C> {
         {
             return Some(Why::Translation);
         }
+        if let Some(responses) = &self.responses
+            && entry.is_some_and(|port| responses.is_late(port))
+        {
+            return Some(Why::Response);
+        }
         if let Some(quadrants) = &self.quadrants
             && quadrants.is_late((entry, exit), bytes, now)
         {

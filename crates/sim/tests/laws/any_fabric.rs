@@ -383,7 +383,7 @@ fn host() -> impl Strategy<Value = Host> {
     )
 }
 
-/// The limits of quadrants and of packets between them and between sockets.
+/// The limits of quadrants, of packets between them and between sockets, and of writes to several targets.
 fn quadrants() -> impl Strategy<Value = String> {
     let lines = (
         setting(
@@ -396,8 +396,12 @@ fn quadrants() -> impl Strategy<Value = String> {
         ),
         setting("quadrant_peer_bandwidth", &[r#""none""#, r#""300 MB/s""#]),
         setting("socket_peer_bandwidth", &[r#""none""#, r#""300 MB/s""#]),
+        setting(
+            "write_response_latency",
+            &[r#""none""#, r#""0 ns""#, r#""150 ns""#],
+        ),
     );
-    lines.prop_map(|(a, b, c, d)| [a, b, c, d].concat())
+    lines.prop_map(|(a, b, c, d, e)| [a, b, c, d, e].concat())
 }
 
 /// An IOMMU with a small translation cache, few concurrent walks and software that invalidates translations; or no IOMMU.

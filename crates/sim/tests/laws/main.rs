@@ -63,6 +63,7 @@ mod registers;
 mod repetition;
 mod requesters;
 mod resets;
+mod responses;
 mod retraining;
 mod same_bytes;
 mod schedules;

@@ -54,6 +54,8 @@ impl<C: Cpu> RootComplex<C> {
         let max_payload = self.ports.max_payload(to);
         let charge = Charge::of(header);
         let passed = passed.max(self.enters(Some(port), to, packet, fx));
+        let arrived = passed + self.parameters.peer_latency;
+        self.answer_write(&inbound, arrived, fx);
         let sent = if self.ports.may_split() && self.peers.splits(header, max_payload) {
             let parts = self
                 .peers
@@ -139,6 +141,7 @@ impl<C: Cpu> RootComplex<C> {
         if let Some(told) = arrived(content, request, &self.patterns) {
             fx.foresee(due, told);
         }
+        self.answer_write(&inbound, due, fx);
         fx.store().release(inbound.packet);
         let left = self.leaves(inbound.port, due);
         self.ports.free_later(inbound.port, charge, left, fx);
@@ -163,6 +166,7 @@ impl<C: Cpu> RootComplex<C> {
         } else if let Some(arrived) = self.memory.write(content, request, &self.patterns) {
             fx.foresee(done, arrived);
         }
+        self.answer_write(&inbound, done, fx);
         fx.store().release(inbound.packet);
         self.notify_write(done, request.first_byte(), request.byte_len(), fx);
         let left = self.memory.buffer(request, inbound.passed, done);

@@ -6,6 +6,7 @@ mod cohere;
 mod cross;
 mod deliver;
 mod leave;
+mod respond;
 mod translate;
 
 use kernel::{Effects, Port, Time};
@@ -46,6 +47,8 @@ enum Stage {
     Admit,
     /// The translation of the packet's address. The packet also waits for the translations of earlier packets.
     Translate,
+    /// The wait for the responses of earlier writes to other targets.
+    Respond,
     /// The wait for the path from the quadrant of the root port to the rest of the host.
     Leave,
     /// The transfer to the socket of the packet's target.
@@ -96,6 +99,7 @@ impl<C: Cpu> RootComplex<C> {
     fn go_on(&mut self, first: Stage, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
         let is_kept = first <= Stage::Admit && self.admit(inbound, fx) == Step::Kept
             || first <= Stage::Translate && self.translate(inbound, fx) == Step::Kept
+            || first <= Stage::Respond && self.respond(inbound, fx) == Step::Kept
             || first <= Stage::Leave && self.leave(inbound, fx) == Step::Kept
             || first <= Stage::Cross && self.cross(inbound, fx) == Step::Kept
             || first <= Stage::Cohere && self.cohere(inbound, fx) == Step::Kept;
@@ -180,6 +184,7 @@ impl<C: Cpu> RootComplex<C> {
 
     /// Frees the receive buffer of a packet.
     fn free(&mut self, inbound: Inbound<'_>, fx: &mut Effects<'_, Self>) {
+        self.answer_write(&inbound, fx.now(), fx);
         let charge = Charge::of(inbound.header);
         self.on_link(inbound.port, fx, |link, at| link.free(charge, at));
     }

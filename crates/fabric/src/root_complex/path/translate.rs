@@ -128,7 +128,7 @@ impl<C: Cpu> RootComplex<C> {
             if released.is_fault {
                 self.refuse(inbound, Refusal::UnsupportedRequest, fx);
             } else {
-                self.go_on(Stage::Leave, inbound, fx);
+                self.go_on(Stage::Respond, inbound, fx);
             }
         }
         self.wake_translation(fx);

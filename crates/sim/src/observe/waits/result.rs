@@ -110,6 +110,7 @@ fn named(cause: Cause, (plan, transmitters): (&Plan, &Transmitters)) -> NamedCau
         Why::WriteCombining => ("outstanding", Some("write-combining buffers".to_owned())),
         Why::Datapath => ("datapath", None),
         Why::PeerPath => ("datapath", Some("the path between root ports".to_owned())),
+        Why::Response => ("datapath", Some("the responses of writes".to_owned())),
         Why::Quadrant => ("datapath", Some("the path of a quadrant".to_owned())),
         Why::Interval => (
             "datapath",
