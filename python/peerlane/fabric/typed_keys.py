@@ -57,6 +57,10 @@ class Upstream(Links, total=False):
     """The number of its downstream port, from 0. (default the next free one)"""
     socket: Count
     """The socket of the host above that the port belongs to. (default 0)"""
+    quadrant: Count
+    """The quadrant of the socket that the port belongs to. By default the linked ports of a
+    socket, in order of their numbers, are in quadrants 0, 1 and so on, and again from 0.
+    (default the next one in turn)"""
 
 
 class Repeated(TypedDict, total=False):
@@ -266,6 +270,24 @@ class Host(Node, total=False):
     socket_bandwidth: Rate
     """Rate from one socket to another in each direction, for headers and payloads of packets.
     (GB/s; default 20.8 GB/s)"""
+    quadrants: Count
+    """Number of quadrants of each socket: parts of its I/O die whose root ports share one path
+    to the rest of the host, such as the IIO stacks of Intel Xeon processors. A link to a
+    root port names the quadrant of the port. (default 1)"""
+    quadrant_bandwidth: Rate
+    """Rate from each quadrant to the rest of the host, and from there to the quadrant, for
+    headers and payloads of packets to and from memory, processors and root ports of other
+    quadrants. Packets between root ports of one quadrant do not take this path. (GB/s;
+    default none)"""
+    quadrant_latency: Quantity
+    """Additional time of a packet from a root port of one quadrant to a root port of another
+    quadrant of the same socket. (ns; default 0 ns)"""
+    quadrant_peer_bandwidth: Rate
+    """Rate from each quadrant to each other quadrant of its socket, for headers and payloads
+    of packets between root ports. (GB/s; default none)"""
+    quadrant_peer_to_peer: Literal["none", "writes", "all"] | None
+    """Requests between root ports of different quadrants of one socket that are forwarded, if
+    peer_to_peer permits them, too. (default all)"""
     memory: Size
     """Size of the memory. In order of addresses, each socket has an equal share, in whole
     pages of 4 KiB. (B; default 1 GiB)"""
@@ -333,6 +355,17 @@ class Host(Node, total=False):
     """Requests between root ports that are forwarded: 'none', 'writes' (posted requests only),
     or 'all'. Others end in Unsupported Request at the root port that receives them.
     (default all)"""
+    socket_peer_to_peer: Literal["none", "writes", "all"] | None
+    """Requests between root ports of different sockets that are forwarded, if peer_to_peer
+    permits them, too. (default all)"""
+    socket_peer_bandwidth: Rate
+    """Rate of packets to each root port from the root ports of all other sockets together,
+    with their headers. (GB/s; default none)"""
+    write_response_latency: Quantity
+    """Time from the arrival of a posted write at its target, which is the memory of a socket
+    or another root port, to its response at the root port that received it. A write waits
+    until all earlier writes to other targets that it must not pass have their responses.
+    None if writes wait for no response. (ns; default none)"""
     acs_source_validation: Flag
     """Whether root ports check the requesters of requests from below: Source Validation in ACS
     Control. A request whose requester is on none of the buses below the port is an ACS
@@ -974,6 +1007,24 @@ class Profile(Repeated, total=False):
     socket_bandwidth: Rate
     """Rate from one socket to another in each direction, for headers and payloads of packets.
     (GB/s; default 20.8 GB/s)"""
+    quadrants: Count
+    """Number of quadrants of each socket: parts of its I/O die whose root ports share one path
+    to the rest of the host, such as the IIO stacks of Intel Xeon processors. A link to a
+    root port names the quadrant of the port. (default 1)"""
+    quadrant_bandwidth: Rate
+    """Rate from each quadrant to the rest of the host, and from there to the quadrant, for
+    headers and payloads of packets to and from memory, processors and root ports of other
+    quadrants. Packets between root ports of one quadrant do not take this path. (GB/s;
+    default none)"""
+    quadrant_latency: Quantity
+    """Additional time of a packet from a root port of one quadrant to a root port of another
+    quadrant of the same socket. (ns; default 0 ns)"""
+    quadrant_peer_bandwidth: Rate
+    """Rate from each quadrant to each other quadrant of its socket, for headers and payloads
+    of packets between root ports. (GB/s; default none)"""
+    quadrant_peer_to_peer: Literal["none", "writes", "all"] | None
+    """Requests between root ports of different quadrants of one socket that are forwarded, if
+    peer_to_peer permits them, too. (default all)"""
     memory: Size
     """Size of the memory. In order of addresses, each socket has an equal share, in whole
     pages of 4 KiB. (B; default 1 GiB)"""
@@ -1043,6 +1094,17 @@ class Profile(Repeated, total=False):
     """Requests between root ports that are forwarded: 'none', 'writes' (posted requests only),
     or 'all'. Others end in Unsupported Request at the root port that receives them.
     (default all)"""
+    socket_peer_to_peer: Literal["none", "writes", "all"] | None
+    """Requests between root ports of different sockets that are forwarded, if peer_to_peer
+    permits them, too. (default all)"""
+    socket_peer_bandwidth: Rate
+    """Rate of packets to each root port from the root ports of all other sockets together,
+    with their headers. (GB/s; default none)"""
+    write_response_latency: Quantity
+    """Time from the arrival of a posted write at its target, which is the memory of a socket
+    or another root port, to its response at the root port that received it. A write waits
+    until all earlier writes to other targets that it must not pass have their responses.
+    None if writes wait for no response. (ns; default none)"""
     acs_source_validation: Flag
     """Whether downstream ports check the requesters of requests from below: Source Validation
     in ACS Control. A request whose requester is on none of the buses below the port is an
