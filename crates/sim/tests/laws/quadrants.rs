@@ -403,7 +403,7 @@ fn what_comes_after_a_write_to_another_quadrant_waits_for_it_unless_its_order_is
         let (f, g) = behind(&one("g", "a", to, relaxed));
         assert!(f > 5000.0 && g < 600.0, "{to}: {f} {g}");
         let (_, other) = behind(&one("g", "b", if to == "b" { "a" } else { to }, ""));
-        assert!(other < 600.0, "another device does not wait: {other}");
+        assert!(other < 1000.0, "another device does not wait: {other}");
     }
 }
 
