@@ -73,9 +73,10 @@ def test_a_ring_of_controllers_is_warned_of() -> None:
     fabric = Fabric("ring")
     for number in range(5):
         fabric.controller(f"c{number}")
+        fabric.host(f"h{number}")
+        fabric.device(f"n{number}", f"h{number}", model="nic", controller=f"c{number}")
     for number in range(5):
         fabric.cable(f"c{number}", f"c{(number + 1) % 5}")
-    fabric.host("h0")
     with pytest.warns(UserWarning, match="between these controllers form a circle"):
         fabric.simulation()
 

@@ -4,7 +4,7 @@ use kernel::Quantity;
 
 use crate::scenario::{At, Cable, FabricScenario, ScenarioError, position};
 
-use super::controllers::{CablePlan, Controllers};
+use super::controllers::{Attachment, CablePlan, Controllers};
 use super::topology::Topology;
 
 impl Controllers {
@@ -44,25 +44,12 @@ impl Controllers {
         let ends = [place(from)?, place(to)?];
         let pair = format!("{}-{}", cable.from.value, cable.to.value);
         let controllers = ends.map(|(controller, _)| controller);
-        let joins = |other: &&CablePlan, ends: [usize; 2]| {
-            other.ends.map(|(controller, _)| controller) == ends
-        };
-        let alike = self.cables.iter().filter(|other| joins(other, controllers));
-        let id = match alike.count() {
+        let joined = |other: &CablePlan| other.ends.map(|(controller, _)| controller);
+        let alike = self.cables.iter().map(joined);
+        let id = match alike.filter(|ends| *ends == controllers).count() {
             0 => pair,
             more => format!("{pair}-{}", more + 1),
         };
-        let back = [to, from];
-        let mut others = self.cables.iter();
-        if let Some(first) = others.find(|one| joins(one, controllers) || joins(one, back)) {
-            let message = format!(
-                "{id} is never used, as {} joins both, too; leave it out, or write more lanes for that",
-                first.id
-            );
-            let line = cable.lines.own();
-            self.warnings
-                .push(scenario.error(line, message).to_string());
-        }
         self.cables.push(CablePlan {
             id,
             ends,
@@ -73,36 +60,39 @@ impl Controllers {
 
     /// Finds the port by which each controller reaches each processor.
     pub(crate) fn find_routes(&mut self, scenario: &FabricScenario) -> Result<(), ScenarioError> {
-        let mut neighbours = vec![Vec::new(); self.all.len()];
+        let count = self.all.len();
+        let places = self.attachments.iter().chain(&self.io_ports);
+        let places: Vec<Attachment> = places.flatten().copied().collect();
+        let mut neighbours = vec![Vec::new(); count + places.len()];
         for cable in &self.cables {
             let [one, other] = cable.ends;
             neighbours[one.0].push((one.1, other.0));
             neighbours[other.0].push((other.1, one.0));
         }
+        for (place, processor) in places.iter().zip(count..) {
+            neighbours[place.controller].push((place.port, processor));
+            neighbours[processor].push((0, place.controller));
+        }
         for ports in &mut neighbours {
             ports.sort_unstable();
         }
-        let topology = Topology::new(&neighbours);
+        let topology = Topology::new(&neighbours, count..neighbours.len());
         let routes_between = topology.routes();
         for (number, controller) in self.all.iter_mut().enumerate() {
             let mut routes = Vec::new();
-            for place in self.attachments.iter().chain(&self.io_ports).flatten() {
-                let port = if place.controller == number {
-                    Some(place.port)
-                } else {
-                    routes_between[number][place.controller]
-                };
+            for (place, port) in places.iter().zip(&routes_between[number][count..]) {
                 let processor = usize::from(place.processor);
                 if port.is_some() {
                     routes.resize(routes.len().max(processor + 1), None);
-                    routes[processor] = port;
+                    routes[processor] = *port;
                 }
             }
             controller.routes = routes.into();
             let joined =
                 |other: &usize| *other == number || routes_between[number][*other].is_some();
-            controller.group = (0..routes_between.len()).find(joined).unwrap_or(number);
+            controller.group = (0..count).find(joined).unwrap_or(number);
         }
+        self.warnings.extend(self.unused(scenario));
         self.check_spaces(scenario)?;
         if let Some(circle) = topology.deadlock(&routes_between) {
             let names: Vec<&str> = circle
@@ -118,6 +108,33 @@ impl Controllers {
                 .push(scenario.error(line, message).to_string());
         }
         Ok(())
+    }
+
+    /// A warning for each cable that carries nothing because other cables join the same controllers.
+    fn unused(&self, scenario: &FabricScenario) -> Vec<String> {
+        let carries = |(controller, port): &(usize, u8)| {
+            let mut routes = self.all[*controller].routes.iter();
+            routes.any(|taken| *taken == Some(*port))
+        };
+        let joined = |cable: &CablePlan| {
+            let [one, other] = cable.ends.map(|(controller, _)| controller);
+            (one.min(other), one.max(other))
+        };
+        let warning = |number: usize| {
+            let cable = &self.cables[number];
+            let mut earlier = self.cables[..number].iter();
+            let first = earlier.find(|first| joined(first) == joined(cable))?;
+            if cable.ends.iter().any(carries) {
+                return None;
+            }
+            let message = format!(
+                "{} is never used, as {} joins both, too; leave it out, or write more lanes for that",
+                cable.id, first.id
+            );
+            let line = scenario.cables[number].lines.own();
+            Some(scenario.error(line, message).to_string())
+        };
+        (0..self.cables.len()).filter_map(warning).collect()
     }
 
     /// Checks that controllers with a cable between them have the same size of processor address space, and that both or neither have a separate

@@ -47,10 +47,11 @@ impl Builder<'_> {
             let all = self.neighbours(*router);
             all.map(|(port, node)| (port, number(node))).collect()
         };
-        Topology::new(&routers.iter().map(neighbours).collect::<Vec<_>>())
+        let all: Vec<_> = routers.iter().map(neighbours).collect();
+        Topology::new(&all, 0..all.len())
     }
 
-    /// The routing tables of shortest paths; among equal paths the lowest port is taken.
+    /// The routing tables of shortest paths.
     pub(crate) fn tables(&self, routers: &[usize]) -> Vec<Routing> {
         let channels = self.scenario.nodes[routers[0]].optical.virtual_channels as u8;
         let table = |fibres| Routing::Table(Table { fibres, channels });

@@ -134,3 +134,23 @@ fn a_second_cable_between_the_same_controllers_is_told() {
         "{warning}"
     );
 }
+
+/// Each of two flows to different processors has a cable of one lane for itself.
+#[test]
+fn two_cables_between_the_same_controllers_share_the_processors() {
+    let row = in_a_row(&hosts(4, "", ""), 4, 2);
+    let twice = format!("{row}[[cables]]\nfrom = \"c1\"\nto = \"c0\"\n");
+    let mut text = twice.replace("[[cables]]\n", "[[cables]]\nlanes = 1\n");
+    for (from, to) in [(0, 1), (2, 3)] {
+        let _ = write!(
+            text,
+            "[[flows]]\nid = \"{from}\"\nfrom = \"h{from}\"\nto = \"h{to}\"\ndirection = \"write\"\nsize = \"256 KiB\"\n"
+        );
+    }
+    assert_eq!(simulation(&text).plan().warnings, [""; 0]);
+    let result = run(&text).all_intact();
+    for flow in ["0", "2"] {
+        let rate = result.flow(flow).bytes_per_second;
+        crate::fixture::close(rate.expect("it moved"), 5e8 * 512.0 / 536.0, 2.0);
+    }
+}
