@@ -12,7 +12,13 @@ int main(int argc, char **argv)
 	fpga_handle handle = open_accelerator(NLB_0);
 	fpga_properties properties = NULL;
 	uint8_t bus = 0xff;
+	char release[16], build[16];
+	fpga_version numbers;
 
+	OK(fpgaGetOPAECVersion(&numbers));
+	OK(fpgaGetOPAECVersionString(release, sizeof(release)));
+	OK(fpgaGetOPAECBuildString(build, sizeof(build)));
+	printf("library %s (%u, %u, %u) of %s\n", release, numbers.major, numbers.minor, numbers.patch, build);
 	OK(fpgaGetPropertiesFromHandle(handle, &properties));
 	OK(fpgaPropertiesGetBus(properties, &bus));
 	OK(fpgaDestroyProperties(&properties));

@@ -17,7 +17,7 @@ from opae_programs import RUNS, SOURCES, told
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from conftest import Run
+    from conftest import Run, Write
     from opae_programs import Programs
 
 
@@ -67,6 +67,17 @@ def test_the_exercisers_of_later_cards_have_all_types_of_tests(
     assert len(rates) == 5, done.err
     # The link to the host or the clock limits the rate: 12.8 GB/s each way.
     assert max(rates) < 12.82
+
+
+def test_a_program_finds_the_card_and_the_library_of_the_published_server(
+    programs: Programs, scenario: Write
+) -> None:
+    program = str(programs.program("hello_nlb"))
+    done = programs.run([program, "sleep", "4"], "nlb_mode_0").succeeds()
+    assert done.out.startswith("library 1.1.2 (1, 1, 2) of peerlane\nbus 0xd8\n")
+    text = '[hosts.h]\n[devices.card]\nmodel = "fpga-card"\nupstream = "h"\n'
+    own = programs.peerlane("opae", "run", "--scenario", str(scenario(text=text)), program)
+    assert own.out.startswith("library 2.14.0 (2, 14, 0) of peerlane\nbus 0x01\n"), own.err
 
 
 def test_a_thread_injects_an_error_of_which_another_is_told(programs: Programs) -> None:

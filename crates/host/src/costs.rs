@@ -3,6 +3,7 @@
 use kernel::{Bandwidth, Span};
 
 use crate::contained_errors::ContainedErrors;
+use crate::release::Release;
 
 kernel::parameters! {
     /// The time that software on a host takes.
@@ -27,6 +28,8 @@ kernel::parameters! {
         /// Time without an interrupt after which a driver that masks its interrupt vector checks its device: the last interrupt may have arrived
         /// before the data that it signals.
         interrupt_timeout: Span = Span::from_us(30_000_000), from "Linux: nvme_core.io_timeout, 30 s";
+        /// Number of the first bus below the root ports that firmware assigns. The bus of the root ports is 0.
+        first_bus: u32 = 1, within 1..=255, from "Linux, pci_scan_child_bus: the next free number";
         /// Whether firmware enables error messages of all functions of the host, and its operating system serves the interrupts of
         /// root ports for errors: it reads and clears the status of the functions that reported them.
         error_reporting: bool = false, from "our choice: only some firmware leaves error reporting to the operating system; then Linux does so";
@@ -65,6 +68,8 @@ kernel::parameters! {
         buffer_write_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
         /// Rate at which a process copies bytes from a buffer shared with a device, after the device has written them.
         buffer_read_rate: Bandwidth = Bandwidth(10_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "common for one core and memory that no cache holds";
+        /// Release that the OPAE C library reports to programs; "none" for its own, 2.14.0. The library has the same functions in any case.
+        opae_release: Option<Release> = None, from "our choice: the release whose interface the library has";
         /// Time from a link failure until software removes the accelerator below the link from all lock queues.
         failure_latency: Span = Span::from_us(1000), within Span::from_us(1)..=Span::from_us(1_000_000), from "our choice: an interrupt, its handler and a driver that looks; Linux takes some milliseconds";
         /// Time between the wake-ups of two threads that leave a barrier.

@@ -21,6 +21,7 @@ mod processor;
 pub mod queue_pair;
 pub mod ranks;
 pub mod recovery;
+mod release;
 mod slots;
 mod system;
 
@@ -33,4 +34,5 @@ pub use costs::DriverParameters;
 pub use driver::Transfer;
 pub use loads::LoadFailure;
 pub use processor::{Course, Processor, Wait};
+pub use release::Release;
 pub use system::{Answer, Request, StoreOrigin, System, ThreadId};

@@ -22,7 +22,7 @@ pub(crate) struct Firmware<'a> {
 }
 
 impl Firmware<'_> {
-    /// Enumerates the tree of `host`, in which these vectors and addresses are free; returns the vectors of its functions with MSI-X, and the next
+    /// Enumerates the tree of `host`, in which these buses, vectors and addresses are free; returns the vectors of its functions with MSI-X, and the next
     /// free vector.
     pub(crate) fn enumerate(
         &mut self,
@@ -160,7 +160,16 @@ impl Firmware<'_> {
         | FirmwareError::NoVector(function)
         | FirmwareError::NoRoom { function, .. }) = error;
         let node = self.needing(host, function);
+        let first_bus = first_bus(&self.scenario.nodes[host].kind);
         let (line, message) = match error {
+            FirmwareError::NoBus(_) | FirmwareError::NoBusForVirtual(_) if first_bus > 1 => (
+                self.scenario.nodes[host].lines.of("first_bus"),
+                format!(
+                    "{name}.first_bus: from {first_bus} on there are {} buses, and the tree of {name} needs more, by {}; write a smaller one",
+                    256 - u32::from(first_bus),
+                    node.name.value
+                ),
+            ),
             FirmwareError::NoBus(_) => (
                 node.name.line,
                 format!(
@@ -210,6 +219,14 @@ impl Firmware<'_> {
             (node, _) => node,
         };
         &self.scenario.nodes[node]
+    }
+}
+
+/// The first bus that firmware assigns below the root ports of a host, or below an I/O port.
+pub(crate) fn first_bus(root: &NodeKind) -> u8 {
+    match root {
+        NodeKind::Host(_, costs) => costs.first_bus as u8,
+        _ => 1,
     }
 }
 

@@ -208,6 +208,7 @@ fn enumerated(
         // in the I/O port's part of the global address space.
         let in_tree = match controllers.io_ports[host] {
             None => Free {
+                bus: firmware::first_bus(&scenario.nodes[host].kind),
                 vector: FIRST_VECTOR,
                 wide: Zone::BEYOND,
             },
@@ -217,6 +218,7 @@ fn enumerated(
                 }
                 let controller = &controllers.all[place.controller].parameters;
                 Free {
+                    bus: 1,
                     vector,
                     wide: Zone::within(controller.processor_space.0),
                 }

@@ -164,6 +164,9 @@ impl Server {
                 system_call: costs.system_call.as_fs(),
                 poll: costs.poll.as_fs(),
             },
+            release: costs
+                .opae_release
+                .map(|release| (release.major, release.minor, release.patch)),
         }
     }
 

@@ -302,6 +302,8 @@ pub struct Welcome {
     pub monotonic: u64,
     /// Costs of work of the process that is not simulated.
     pub costs: Costs,
+    /// Major version, minor version and patch that the library reports to the process; `None` for its own.
+    pub release: Option<(u8, u8, u16)>,
 }
 
 /// The clock of a process.

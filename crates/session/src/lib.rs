@@ -31,7 +31,7 @@ pub use pace::{LINGER, Pace, has_one_core, real_time};
 pub const SOCKET: &str = "PEERLANE_SESSION";
 
 /// The version of the protocol, which must be the same on both sides.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The range of frequencies of a user clock in hertz, as in the published library.
 pub const USER_CLOCK: RangeInclusive<u64> = 25_000_000..=1_200_000_000;

@@ -3,14 +3,11 @@
 use std::ffi::{CStr, c_char};
 
 use crate::abi::{Code, entry, user_pointer};
+use crate::enter::with;
 use crate::properties::Version;
 
-const VERSION: Version = Version {
-    major: 2,
-    minor: 14,
-    patch: 0,
-};
-const VERSION_TEXT: &CStr = c"2.14.0";
+/// The release whose interface the library has.
+const OWN: (u8, u8, u16) = (2, 14, 0);
 const BUILD: &CStr = c"peerlane";
 
 const NAMES: [&CStr; 11] = [
@@ -35,22 +32,39 @@ extern "C" fn fpgaErrStr(code: u32) -> *const c_char {
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetOPAECVersion(version: *mut Version) -> u32 {
-    entry(|| user_pointer(version).map(|version| version.put(VERSION)))
+    entry(|| {
+        let (major, minor, patch) = release();
+        let found = Version {
+            major,
+            minor,
+            patch,
+        };
+        user_pointer(version).map(|version| version.put(found))
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetOPAECVersionString(version_str: *mut c_char, len: usize) -> u32 {
-    entry(|| put(VERSION_TEXT, version_str, len))
+    entry(|| {
+        let (major, minor, patch) = release();
+        let text = format!("{major}.{minor}.{patch}\0");
+        put(text.as_bytes(), version_str, len)
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn fpgaGetOPAECBuildString(build_str: *mut c_char, len: usize) -> u32 {
-    entry(|| put(BUILD, build_str, len))
+    entry(|| put(BUILD.to_bytes_with_nul(), build_str, len))
 }
 
-fn put(text: &CStr, to: *mut c_char, len: usize) -> Result<(), Code> {
+/// The release that the session requests, or the library's own.
+fn release() -> (u8, u8, u16) {
+    let requested = with(|state| Ok(state.link()?.welcome.release));
+    requested.ok().flatten().unwrap_or(OWN)
+}
+
+fn put(bytes: &[u8], to: *mut c_char, len: usize) -> Result<(), Code> {
     let to = user_pointer(to)?;
-    let bytes = text.to_bytes_with_nul();
     if len < bytes.len() {
         return Err(Code::Exception);
     }

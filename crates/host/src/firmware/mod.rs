@@ -54,28 +54,31 @@ pub async fn enumerate(
     desk: Desk<ConfigAccess, u32>,
 ) -> Result<Vec<AssignedVectors>, FirmwareError> {
     let free = Free {
+        bus: 1,
         vector: FIRST_VECTOR,
         wide: Zone::BEYOND,
     };
     Ok(enumerate_from(desk, free).await?.0)
 }
 
-/// The vectors and addresses that are free in a tree before its enumeration.
+/// The buses, vectors and addresses that are free in a tree before its enumeration.
 #[derive(Clone, Copy, Debug)]
 pub struct Free {
+    /// The first bus below bus 0.
+    pub bus: u8,
     /// The first interrupt vector.
     pub vector: u32,
     /// The zone of 64-bit BARs.
     pub wide: Zone,
 }
 
-/// Enumerates a tree as [`enumerate`] does, and assigns the vectors and addresses in `free`. Also returns the next free vector.
+/// Enumerates a tree as [`enumerate`] does, and assigns the buses, vectors and addresses in `free`. Also returns the next free vector.
 pub async fn enumerate_from(
     desk: Desk<ConfigAccess, u32>,
     free: Free,
 ) -> Result<(Vec<AssignedVectors>, u32), FirmwareError> {
     let registers = Registers(desk);
-    let found = scan(&registers).await?;
+    let found = scan(&registers, free.bus).await?;
     for zone in [Zone::BELOW_4_GIB, free.wide] {
         let layout = Layout::new(&found, zone)?;
         place(&registers, &found, &layout, zone).await;

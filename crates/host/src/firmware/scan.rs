@@ -96,11 +96,14 @@ impl Bus {
     }
 }
 
-/// Finds every function of a host, and assigns bus numbers to all bridges. In the result, each function is after the bridge above it.
-pub(super) async fn scan(registers: &Registers) -> Result<Vec<FoundFunction>, FirmwareError> {
+/// Finds every function of a host, and assigns bus numbers from `first_bus` on to all bridges. In the result, each function is after the bridge above it.
+pub(super) async fn scan(
+    registers: &Registers,
+    first_bus: u8,
+) -> Result<Vec<FoundFunction>, FirmwareError> {
     let mut found: Vec<FoundFunction> = Vec::new();
     let mut open = vec![Bus::new(0, None, 32)];
-    let mut last_bus = 0;
+    let mut last_bus = first_bus - 1;
     while let Some(bus) = open.last_mut() {
         let Some(id) = bus.next() else {
             if let Some(above) = bus.above {

@@ -314,6 +314,7 @@ fn a_process_whose_server_is_killed_in_the_middle_of_a_call_finds_the_session_cl
                 realtime: 0,
                 monotonic: 0,
                 costs: Costs::default(),
+                release: None,
             };
             let answer = Response {
                 now: 0,

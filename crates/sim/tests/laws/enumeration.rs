@@ -5,6 +5,8 @@ use host::firmware::{apply, enumerate};
 use sim::Plan;
 use sim::Scenario;
 
+use crate::fixture::{Ask, run, simulation};
+
 /// A fabric with two hosts, nested switches, BARs of 32 and 64 bits, virtual functions, several payload sizes and settings, and a reflector.
 const FABRIC: &str = r#"
 [hosts.h0]
@@ -79,6 +81,19 @@ fn firmware_over_packets_leaves_the_registers_that_it_leaves_in_the_plan() {
             assert_eq!(left.bytes(), right.bytes(), "{} {place:?}", node.name);
         }
     }
+}
+
+#[test]
+fn buses_have_the_numbers_from_the_first_bus_of_their_host_on() {
+    let text = "[hosts.h0]\nfirst_bus = 216\n[hosts.h1]\n[switches.s]\nupstream = \"h0\"\n[devices.a]\nupstream = \"s\"\n[devices.b]\nupstream = \"h0\"\n\
+        [devices.c]\nupstream = \"h1\"\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"4 KiB\"\n[[flows]]\nfrom = \"b\"\nto = \"h0\"\ndirection = \"read\"\nsize = \"4 KiB\"\n";
+    let simulation = simulation(text);
+    let buses: Vec<u8> = (simulation.plan().nodes.iter())
+        .map(|node| node.id.bus())
+        .collect();
+    // The bus inside the switch has number 217, and the link to a number 218.
+    assert_eq!(buses, [0, 0, 216, 218, 219, 1]);
+    run(text).all_intact();
 }
 
 #[test]

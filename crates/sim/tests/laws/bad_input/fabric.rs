@@ -367,6 +367,15 @@ fn a_tree_with_more_buses_than_there_are_is_refused() {
 }
 
 #[test]
+fn a_first_bus_that_leaves_too_few_buses_is_refused() {
+    let text = "[hosts.h0]\nfirst_bus = 254\n[switches.s]\nupstream = \"h0\"\n[devices.d]\nupstream = \"s\"\n";
+    assert_eq!(
+        refusal(text),
+        "bad.toml:2: h0.first_bus: from 254 on there are 2 buses, and the tree of h0 needs more, by d; write a smaller one"
+    );
+}
+
+#[test]
 fn the_bridge_without_a_bus_number_is_named_by_its_line() {
     // There are 255 buses below bus 0. Each switch needs one bus for its upstream link and one for its internal bus, so the last of 128 switches has
     // no bus left for its ports.
