@@ -18,7 +18,7 @@ kernel::parameters! {
         /// Unit in slot 3.
         afu_3: BuiltInAfu = BuiltInAfu::None, from "our choice";
         /// Clock of the accelerator functional units, which transfer 64 bytes each cycle, until software sets a user clock.
-        afu_clock: Frequency = Frequency(400_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "CCI-P: pClk";
+        afu_clock: Frequency = Frequency(200_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", from "Intel 683292, data sheet of the Intel PAC with Arria 10 GX: pClk";
         /// Rate of partial reconfiguration, in bytes of the bitstream.
         configuration_rate: Bandwidth = Bandwidth(100_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000), from "a 32-bit configuration port at 25 MHz: some tenths of a second for a real bitstream";
         /// Most outstanding reads of host memory, of 64 to 256 bytes.

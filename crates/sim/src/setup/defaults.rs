@@ -29,6 +29,10 @@ pub(super) const CHANGES: &[Change] = &[
     since_02(&["hosts"], "memory_address_bits", "32"),
     since_02(&["hosts"], "walk_latency", "\"0 ns\""),
     since_02(&["hosts"], "walk_cache_entries", "0"),
+    Change {
+        model: Some("fpga-card"),
+        ..since_02(&["devices"], "afu_clock", "\"400 MHz\"")
+    },
 ];
 
 /// A change of a default in version 0.2.

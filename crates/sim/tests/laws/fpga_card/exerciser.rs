@@ -91,7 +91,7 @@ fn every_second_read_of_a_read_test_is_atomic() {
 #[test]
 fn the_register_says_whether_atomic_requests_are_enabled() {
     let mut machine = machine("afu = \"he_lb\"");
-    assert_eq!(machine.get(0x180), (2 << 16) + 400);
+    assert_eq!(machine.get(0x180), (2 << 16) + 200);
 }
 
 #[test]
