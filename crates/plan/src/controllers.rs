@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use device::nic::registers::PAGE;
-use device::{Nic, NicParameters};
+use device::{Nic, NicParameters, Sharing, Weights};
 use fabric::ControllerParameters;
 use kernel::{Bytes, Quantity};
 use link::PortParameters;
@@ -248,6 +248,13 @@ fn check_nic(scenario: &FabricScenario, node: &Node) -> Result<(), ScenarioError
     let NodeKind::Device(endpoint, _) = &node.kind else {
         return Ok(());
     };
+    if let Some(nic) = nic(node)
+        && nic.sharing == Sharing::Message
+        && nic.weights != Weights::EQUAL
+    {
+        let message = "with sharing = \"message\" the engine sends one message after the other; write sharing = \"packet\", or leave it out";
+        return Err(node.error(scenario, ("weights", message.to_owned())));
+    }
     if endpoint.bar.0 >= PAGE {
         return Ok(());
     }

@@ -18,6 +18,7 @@ pub mod registers;
 mod sending;
 mod shared;
 mod uploads;
+mod weights;
 mod window;
 
 use std::sync::Arc;
@@ -42,6 +43,7 @@ use window::Window;
 
 pub use doorbells::Arbiter;
 pub use parameters::{NicParameters, Sharing};
+pub use weights::Weights;
 
 /// The configuration of a network interface controller.
 #[derive(Clone, Debug)]

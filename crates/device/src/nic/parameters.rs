@@ -3,6 +3,7 @@
 use kernel::Bytes;
 
 use super::doorbells::Arbiter;
+use super::weights::Weights;
 
 kernel::choices! {
     /// The sharing of the engine by functions.
@@ -26,6 +27,9 @@ kernel::parameters! {
         /// Sharing of the engine by functions: "packet", a packet of each function in turn, so that none waits for another's long
         /// message, or "message", one message after the other.
         sharing: Sharing = Sharing::Packet, from "the authors of chpp: a fair arbiter of doorbells";
+        /// With sharing = "packet", the number of packets that each function sends in its turn, physical function first: "4, 2" are 4, 2, and 1 for
+        /// all others.
+        weights: Weights = Weights::EQUAL, from "the authors of chpp: a fair arbiter";
         /// Most waiting doorbells of a function.
         doorbell_fifo: u32 = 32, within 2..=1024, from "the authors of chpp";
         /// Most descriptors that are read at the same time.

@@ -53,6 +53,8 @@ class Constants:
     crowded_until: str = "1 ms"
     """The end of the interval in which the bandwidths of functions are measured; no message begins
     after it."""
+    move_us: int = 500
+    """The time in microseconds until a queue pair moves to another function."""
     seldom_count: int = 40
     """The number of messages of a function that sends one at a time, which all end before
     `crowded_until`."""

@@ -9,6 +9,7 @@ use super::{Read, Sharing};
 use crate::nic::NicParameters;
 use crate::nic::reads::Purpose;
 use crate::nic::registers::FUNCTIONS;
+use crate::nic::weights::Weights;
 
 /// The messages in progress.
 #[derive(Clone, Debug)]
@@ -28,9 +29,35 @@ pub(super) struct Messages {
     /// Largest payload of a packet, and size of the buffer for data that is requested and not packed yet, in bytes.
     packet: u64,
     buffer: u64,
-    /// The queue of the last packet, and the queue of the last read request.
-    packed_last: usize,
-    read_last: usize,
+    /// The turns of packets, and the turns of read requests. Both have the weights of functions, because read requests share the tags.
+    packs: Turn,
+    reads: Turn,
+    weights: Weights,
+    all_weights: u64,
+}
+
+/// A queue in whose turn packets are made or data is requested.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    queue: usize,
+    /// How often the queue may follow itself before the other queues have their turns.
+    left: u32,
+}
+
+impl Turn {
+    /// The queues of a set with one bit for each, in the order in which they may be next.
+    fn order(self, queues: u32) -> impl Iterator<Item = usize> {
+        let goes_on = self.left > 0 && queues >> self.queue & 1 != 0;
+        let same = goes_on.then_some(self.queue);
+        same.into_iter().chain(in_turn(queues, self.queue))
+    }
+
+    /// Records that `queue`, whose turn has the length `weight`, was next.
+    fn pass(&mut self, queue: usize, weight: u32) {
+        let goes_on = self.left > 0 && queue == self.queue;
+        self.left = if goes_on { self.left } else { weight } - 1;
+        self.queue = queue;
+    }
 }
 
 /// The messages of a queue, oldest first, with counts that would otherwise be counted in every search.
@@ -76,8 +103,12 @@ impl Messages {
             most: parameters.messages as usize,
             packet: parameters.network_payload.0,
             buffer: parameters.reorder_buffer.0,
-            packed_last: 0,
-            read_last: 0,
+            packs: Turn::default(),
+            reads: Turn::default(),
+            weights: parameters.weights,
+            all_weights: (0..queues)
+                .map(|queue| u64::from(parameters.weights.of(queue)))
+                .sum(),
         }
     }
 
@@ -151,17 +182,17 @@ impl Messages {
         Some(job)
     }
 
-    /// The next queue, in round-robin order, for whose oldest message `may` returns true. Only queues are considered whose next packet has all
+    /// The next queue in turn for whose oldest message `may` returns true. Only queues are considered whose next packet has all
     /// its data, or has data that cannot be read.
     pub(super) fn next_to_pack(&self, may: impl Fn(&Job) -> bool) -> Option<usize> {
         debug_assert!(self.is_up_to_date());
-        let mut in_turn = in_turn(self.ready, self.packed_last);
+        let mut in_turn = self.packs.order(self.ready);
         in_turn.find(|queue| may(&self.queues[*queue].jobs[0]))
     }
 
     /// Calls `make` with the oldest message of a queue, to make its next packet. The queue must not be empty.
     pub(super) fn begin_packet<T>(&mut self, number: usize, make: impl FnOnce(&mut Job) -> T) -> T {
-        self.packed_last = number;
+        self.packs.pass(number, self.weights.of(number));
         let queue = &mut self.queues[number];
         let job = &mut queue.jobs[0];
         let held = job.stream.held();
@@ -174,7 +205,7 @@ impl Messages {
     /// The next read request for data, with at most `largest` bytes.
     pub(super) fn next_read(&mut self, largest: u32) -> Option<Read> {
         let number = self.next_to_read(largest)?;
-        self.read_last = number;
+        self.reads.pass(number, self.weights.of(number));
         let queue = &mut self.queues[number];
         let job = &mut queue.jobs[queue.asked];
         let (range, slot) = job.stream.ask(largest);
@@ -194,16 +225,17 @@ impl Messages {
     }
 
     /// The queue for the next read request, if the buffer has space. It is the next queue in turn that has a message with data to request. If
-    /// functions take turns, each has a share of the buffer, because the reads of other functions wait behind the data in it; a function that is
-    /// alone has the whole buffer. If less data than a packet is requested for the oldest message, it may request more even if the buffer is
-    /// full.
+    /// functions take turns, each has the share of the buffer that its weight is of all weights, because the reads of other functions wait behind the
+    /// data in it; a function that is alone has the whole buffer. If less data than a packet is requested for the oldest message, it may request more
+    /// even if the buffer is full.
     fn next_to_read(&self, largest: u32) -> Option<usize> {
         debug_assert!(self.is_up_to_date());
         let is_alone = self.busy.count_ones() < 2;
-        let shares = if is_alone { 1 } else { self.queues.len() };
-        let buffer = self.buffer / shares as u64;
-        in_turn(self.wanting, self.read_last).find(|number| {
+        self.reads.order(self.wanting).find(|number| {
             let queue = &self.queues[*number];
+            let weight = u64::from(self.weights.of(*number));
+            let share = self.buffer * weight / self.all_weights;
+            let buffer = if is_alone { self.buffer } else { share };
             let is_short = queue.asked == 0 && self.short >> number & 1 != 0;
             is_short || (queue.held + 1) * u64::from(largest) <= buffer
         })
@@ -216,7 +248,7 @@ impl Messages {
     /// Handles `bytes` of request `slot` of the message with this number, and `lost` more bytes that could not be read. Returns false if the
     /// message is not in progress.
     pub(super) fn arrive(&mut self, number: u64, slot: u64, bytes: &[u8], lost: u32) -> bool {
-        let found = in_turn(self.busy, self.packed_last).find_map(|queue| {
+        let found = in_turn(self.busy, self.packs.queue).find_map(|queue| {
             let mut jobs = self.queues[queue].jobs.iter();
             Some((queue, jobs.position(|job| job.number == number)?))
         });
@@ -243,7 +275,7 @@ fn in_turn(queues: u32, last: usize) -> impl Iterator<Item = usize> {
 
 #[cfg(test)]
 mod tests {
-    use kernel::Time;
+    use kernel::{Quantity, Time, Value};
     use proptest::prelude::*;
     use proptest::sample::Index;
     use protocol::QueuePairId;
@@ -293,6 +325,34 @@ mod tests {
         if is_over {
             messages.remove_oldest(queue);
         }
+    }
+
+    #[test]
+    fn functions_have_turns_of_their_weights() {
+        let weights = Weights::read(&Value::Text("3, 1, 2")).expect("three weights");
+        let mut messages = Messages::new(&NicParameters {
+            weights,
+            ..NicParameters::default()
+        });
+        for (number, function) in (0..).zip([0, 1, 2]) {
+            messages.push(job(number, function, &[(0, 1024)]));
+        }
+        let read = std::iter::from_fn(|| messages.next_read(128)).map(|read| read.owner.function());
+        let read: Vec<u8> = read.take(12).collect();
+        assert_eq!(read, [1, 2, 2, 0, 0, 0, 1, 2, 2, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_function_without_data_to_request_gives_up_its_turn() {
+        let weights = Weights::read(&Value::Text("3")).expect("a weight");
+        let mut messages = Messages::new(&NicParameters {
+            weights,
+            ..NicParameters::default()
+        });
+        messages.push(job(0, 0, &[(0, 256)]));
+        messages.push(job(1, 1, &[(0, 384)]));
+        let read = std::iter::from_fn(|| messages.next_read(128)).map(|read| read.owner.function());
+        assert_eq!(read.collect::<Vec<u8>>(), [1, 0, 0, 1, 1]);
     }
 
     proptest! {

@@ -45,6 +45,18 @@ fn a_nic_belongs_to_a_controller() {
 }
 
 #[test]
+fn weights_are_for_functions_that_share_by_packets() {
+    let weighted = |more: &str| {
+        let nic = format!("model = \"nic\"\nweights = \"2\"\n{more}upstream = \"h0\"");
+        HOSTS.replace("model = \"nic\"\nupstream = \"h0\"", &nic)
+    };
+    assert_eq!(
+        refusal(&weighted("sharing = \"message\"\n")),
+        "bad.toml:7: a.weights: with sharing = \"message\" the engine sends one message after the other; write sharing = \"packet\", or leave it out"
+    );
+}
+
+#[test]
 fn a_controller_has_as_many_ports_as_are_written() {
     assert_eq!(
         hosts("[devices.e]\nmodel = \"nic\"\nupstream = \"h1\"\n"),

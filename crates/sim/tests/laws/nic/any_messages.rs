@@ -141,9 +141,17 @@ fn any_messages(seed: u64) {
         1 + random.below(4),
         pick(&["512 B", "1 KiB", "8 KiB"], &mut random)
     );
+    let sharing = pick(&["message", "packet", "packet"], &mut random);
+    let weights = match sharing {
+        "packet" => pick(
+            &["", "weights = \"3\"", "weights = \"1, 7, 2\""],
+            &mut random,
+        ),
+        _ => "",
+    };
     // The programs of the queue pairs of a function are not coordinated, so the doorbell FIFO must be large.
     let nic = format!(
-        "doorbell_fifo = 128\ntags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n",
+        "doorbell_fifo = 128\ntags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n{}\n",
         pick(&["1", "3", "32", "256"], &mut random),
         pick(&["16 B", "64 B", "128 B", "512 B"], &mut random),
         pick(&["128 B", "256 B"], &mut random),
@@ -152,10 +160,11 @@ fn any_messages(seed: u64) {
         1 + random.below(4),
         1 + random.below(8),
         1 + random.below(8),
-        pick(&["message", "packet"], &mut random),
+        sharing,
         pick(&["round-robin", "priority"], &mut random),
         pick(&["4 KiB", "32 KiB"], &mut random),
         8 + random.below(9),
+        weights,
     );
     let jitter = pick(&["0 ns", "0 ns", "300 ns"], &mut random);
     let text = hosts(count, &crossbar, &nic).replace(

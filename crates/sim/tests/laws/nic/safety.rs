@@ -421,14 +421,15 @@ fn a_buffer_off_its_boundary_is_not_used() {
     pair.goes_on();
 }
 
-/// The rates of two functions in GB/s. Both send as fast as possible: the first sends messages of 1 MiB, the second sends messages of `size`.
+/// The rates of two functions in GB/s, which share the engines by `sharing`. Both send as fast as possible: the first sends messages of 1 MiB, the
+/// second sends messages of `size`.
 fn shares(sharing: &str, size: &str) -> (f64, f64) {
     let flow = |function: u32, size: &str| {
         format!(
             "[[flows]]\nid = \"{function}\"\nfrom = \"n0\"\nto = \"n1\"\nduration = \"4 ms\"\nrequest_size = \"{size}\"\noutstanding = 4\nfunction = {function}\n"
         )
     };
-    let text = hosts(2, "", &format!("sharing = \"{sharing}\"\n"));
+    let text = hosts(2, "", &format!("sharing = {sharing}\n"));
     let flows = format!("{}{}", flow(0, "1 MiB"), flow(1, size));
     let measure = "[measure]\nfrom = \"1 ms\"\nuntil = \"3 ms\"\n";
     let result = run(&format!("{text}{measure}{flows}")).all_intact();
@@ -438,19 +439,31 @@ fn shares(sharing: &str, size: &str) -> (f64, f64) {
 
 #[test]
 fn a_function_with_long_messages_takes_no_more_than_its_share_where_they_share_by_packets() {
-    let (long, short) = shares("packet", "4 KiB");
+    let (long, short) = shares("\"packet\"", "4 KiB");
     assert!(
         long + short > 3.1 && short > 0.49 * (long + short),
         "{long} {short}"
     );
     // If functions take turns by message, the function with the longer messages gets most of the rate.
-    let (long, short) = shares("message", "4 KiB");
+    let (long, short) = shares("\"message\"", "4 KiB");
     assert!(short < 0.05 * long, "{long} {short}");
 }
 
 #[test]
+fn functions_share_by_their_weights() {
+    for size in ["1 MiB", "16 KiB"] {
+        let (first, second) = shares("\"packet\"\nweights = \"1, 3\"", size);
+        let share = second / (first + second);
+        assert!(
+            first + second > 3.1 && (share - 0.75).abs() < 0.01,
+            "{size} {first} {second}"
+        );
+    }
+}
+
+#[test]
 fn a_function_that_rings_for_nothing_takes_little_from_others() {
-    let alone = shares("message", "1 MiB");
+    let alone = shares("\"message\"", "1 MiB");
     let mut pair = Pair::new("", "");
     let place = pair.simulation.open_pair("n0", (1, 0), 7, ENTRIES);
     let place = place.expect("another queue pair");
