@@ -23,6 +23,11 @@ pub(super) fn choice(
             "each FIFO of the circuit has 4 KiB; write \"4 KiB\"",
         ),
         (
+            "user_clock",
+            parameters.user_clock.is_some(),
+            "the circuit has one clock; leave it out",
+        ),
+        (
             "descriptors",
             !parameters.descriptor_fetch && parameters.descriptors > DESCRIPTORS,
             "the circuit's memory has 2048 descriptors; write 2048 or fewer",

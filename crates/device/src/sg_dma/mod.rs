@@ -16,7 +16,7 @@ mod user;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use kernel::{Bytes, Effects, Span, Time};
+use kernel::{Bytes, Effects, Frequency, Span, Time};
 use packet::{FlowId, Observation, PacketId, Why};
 use protocol::Bar;
 use transaction::{FunctionPlace, Pattern};
@@ -29,7 +29,7 @@ use crate::{
 use reader::{Purpose, Reader};
 use registers::{CROSSED, Registers, Unit};
 use sender::Sender;
-use user::User;
+use user::{User, UserClock};
 
 pub use user::UserLogic;
 
@@ -42,6 +42,9 @@ kernel::parameters! {
         crossed: bool = false, from "off after reset";
         /// Size of each of the four FIFOs. The engine requests no more data than a FIFO has space for.
         fifo: Bytes = Bytes(4096), within Bytes(4096)..=Bytes(1 << 20), lifts "datapath", from "the authors of rosta";
+        /// Clock of the user circuit, which fills or empties each FIFO by as many bytes each cycle as `datapath` has (8 B if that has no limit). With
+        /// none, the circuit has the engine's clock, which is as fast as the link. A reflector uses no FIFO, and has no such limit.
+        user_clock: Option<Frequency> = None, within Some(Frequency(1_000_000))..=Some(Frequency(10_000_000_000)), lifts "datapath" to ["none"], from "the authors of rosta: any frequency; their experiments have that of the core";
         /// Number of descriptors in the engine's memory, for each direction.
         descriptors: u32 = 2048, within 1..=4096, from "our choice: 8 MiB in pages";
         /// Whether lists stay in host memory, and the engine fetches descriptors while it works.
@@ -67,6 +70,7 @@ pub struct SgDma {
     parameters: SgDmaParameters,
     cycle: Span,
     lookup: Span,
+    user_clock: Option<UserClock>,
     registers: Registers,
     user: Box<User>,
     tags: Tags<Purpose>,
@@ -87,6 +91,8 @@ pub struct SgDma {
 }
 
 const REGISTERS: usize = 2;
+/// Bytes of a word of the published engine's streams.
+const WORD: usize = 8;
 /// The largest number of cycles for which a write of a peer waits for space in `EP_RX_FIFO`, in the model and in the circuit: 2 us at 250 MHz,
 /// longer than the pauses of a shared link. After this time the write is dropped with Completer Abort, because the acceptance of posted requests
 /// must not depend on the packets that the engine sends (PCIe Base 2.4.1). Until the FIFO accepts a write again, each write for which it has no
@@ -160,7 +166,7 @@ impl Leaf for SgDma {
         self.registers = Registers::new();
         self.registers.set(CROSSED, self.parameters.crossed.into());
         let fifo = self.parameters.fifo.0 as usize;
-        *self.user = User::new(self.parameters.user, fifo);
+        *self.user = User::new(self.parameters.user, fifo, self.user_clock);
         self.turn = 0;
         self.tags.apply_registers(&self.endpoint);
     }
@@ -169,12 +175,15 @@ impl Leaf for SgDma {
     fn run(&mut self, fx: &mut Effects<'_, Self>) {
         loop {
             let received = self.receive_all(fx);
-            let passed = self.user.pass(self.registers.word(CROSSED) & 1 != 0);
+            let is_crossed = self.registers.word(CROSSED) & 1 != 0;
+            let passed = self.user.pass(is_crossed, fx.now());
             let sent = self.send_one(fx);
             if !(received || passed || sent) {
-                return;
+                break;
             }
         }
+        let passes_at = self.user.passes_at(fx.now());
+        self.endpoint.wake_engine(passes_at, fx);
     }
 }
 
@@ -184,14 +193,24 @@ impl SgDma {
         let cycle = config.parameters.clock.period();
         let patterns = config.patterns.clone();
         let limits = config.parameters.outstanding(parameters.tags);
+        let width = config.parameters.datapath.0 as usize;
+        let user_clock = parameters.user_clock.map(|clock| UserClock {
+            cycle: clock.period(),
+            width: if width == 0 { WORD } else { width },
+        });
         let endpoint = Endpoint::new(config);
         let mut registers = Registers::new();
         registers.set(CROSSED, parameters.crossed.into());
         SgDma {
             cycle,
             lookup: cycle * u64::from(parameters.descriptor_cycles),
+            user_clock,
             registers,
-            user: Box::new(User::new(parameters.user, parameters.fifo.0 as usize)),
+            user: Box::new(User::new(
+                parameters.user,
+                parameters.fifo.0 as usize,
+                user_clock,
+            )),
             tags: Tags::new(limits, &endpoint),
             reader: None,
             writer: None,

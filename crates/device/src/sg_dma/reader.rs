@@ -77,6 +77,9 @@ impl Reader {
         let take = MemoryRequest::first_len(address, range.len.into(), largest);
         let room = fifo.room() - self.reserved >= take as usize;
         let (own, range) = (FunctionPlace::Own, (address, take));
+        if let Some(time) = fifo.waits_for(self.reserved + take as usize, now) {
+            return Offer::NotBefore(time);
+        }
         if !room || self.awaited.len() >= most || !tags.fits(own, range, now) {
             return Offer::Nothing;
         }
@@ -123,7 +126,10 @@ impl Reader {
         self.work.ended = now;
         match bytes {
             Some(bytes) if !never_stalls => awaited.bytes.extend_from_slice(bytes),
-            _ => self.reserved -= part.len as usize,
+            _ => {
+                self.reserved -= part.len as usize;
+                fifo.give_work(part.len as usize, now);
+            }
         }
         self.failed |= bytes.is_none();
         self.drain(fifo);

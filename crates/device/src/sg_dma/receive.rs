@@ -40,7 +40,7 @@ impl SgDma {
         if !self.goes_to_fifo(header) {
             return None;
         }
-        if self.has_space(request) {
+        if self.has_space(request, now) {
             self.waits_since = None;
             self.is_full = false;
             return None;
@@ -48,16 +48,19 @@ impl SgDma {
         let limit = self.cycle * ACCEPTANCE_CYCLES;
         let deadline = *self.waits_since.get_or_insert(now) + limit;
         self.is_full |= deadline <= now;
-        (!self.is_full).then_some(deadline)
+        let space = self.user.ep_rx.waits_for(request.byte_len() as usize, now);
+        (!self.is_full).then(|| space.map_or(deadline, |space| space.min(deadline)))
     }
 
-    fn has_space(&self, request: &MemoryRequest) -> bool {
-        self.user.ep_rx.room() >= request.byte_len() as usize
+    fn has_space(&self, request: &MemoryRequest, now: Time) -> bool {
+        let (fifo, len) = (&self.user.ep_rx, request.byte_len() as usize);
+        fifo.room() >= len && fifo.waits_for(len, now).is_none()
     }
 
-    /// Whether a packet is a write of a peer whose data is stored in `EP_RX_FIFO`. Only the interconnect matrix uses this FIFO.
+    /// Whether a packet is a write of a peer whose data goes through `EP_RX_FIFO`, to another FIFO or to a sink.
     fn goes_to_fifo(&self, header: &Header) -> bool {
-        self.user.logic == UserLogic::Matrix && self.endpoint.is_own(header)
+        let logic = self.user.logic;
+        [UserLogic::Matrix, UserLogic::SourceSink].contains(&logic) && self.endpoint.is_own(header)
     }
 
     /// The offset of a request in BAR 2; none if the request is not for BAR 2.
@@ -108,8 +111,19 @@ impl SgDma {
                 self.endpoint
                     .refuse(packet, Refusal::UnsupportedRequest, fx);
             }
-            Kind::MemoryWrite(request) if self.goes_to_fifo(header) && !self.has_space(request) => {
+            Kind::MemoryWrite(request)
+                if self.goes_to_fifo(header) && !self.has_space(request, fx.now()) =>
+            {
                 self.endpoint.refuse(packet, Refusal::CompleterAbort, fx);
+            }
+            Kind::MemoryWrite(request)
+                if self.user.logic == UserLogic::SourceSink && self.goes_to_fifo(header) =>
+            {
+                // The sink also stores the data in BAR 0, where it can be checked.
+                self.user
+                    .ep_rx
+                    .give_work(request.byte_len() as usize, fx.now());
+                self.endpoint.serve(packet, fx);
             }
             Kind::MemoryWrite(request) if self.goes_to_fifo(header) => {
                 let written = written(&fx.store()[packet], request);

@@ -10,8 +10,8 @@ use super::registers::{Registers, Unit};
 use super::user::Fifo;
 
 pub(super) enum Source<'f> {
-    /// A user circuit that always has data; the data is this pattern.
-    Pattern(Pattern),
+    /// The FIFO of a user circuit that makes data at its clock; the data is this pattern.
+    Pattern(Pattern, &'f mut Fifo),
     /// A FIFO.
     Fifo(&'f mut Fifo),
 }
@@ -120,8 +120,12 @@ impl Sender {
         };
         let address = range.address;
         let take = MemoryRequest::first_len(address, range.len.into(), self.payload);
-        if matches!(&source, Source::Fifo(fifo) if fifo.len() < take as usize) {
-            return Offer::Nothing;
+        match &source {
+            Source::Fifo(fifo) if fifo.len() < take as usize => return Offer::Nothing,
+            Source::Pattern(_, fifo) if let Some(time) = fifo.waits_for(take as usize, now) => {
+                return Offer::NotBefore(time);
+            }
+            Source::Fifo(_) | Source::Pattern(..) => {}
         }
         let stamp = self.work.stamp(now);
         let write =
@@ -134,7 +138,10 @@ impl Sender {
         let lead = (address % 4) as usize;
         let payload = &mut packets[packet].write(header, stamp)[lead..lead + take as usize];
         match &mut source {
-            Source::Pattern(pattern) => pattern.fill(self.work.bytes, payload),
+            Source::Pattern(pattern, fifo) => {
+                pattern.fill(self.work.bytes, payload);
+                fifo.give_work(payload.len(), now);
+            }
             Source::Fifo(fifo) => fifo.pop(payload),
         }
         self.work.advance(take, now);

@@ -214,7 +214,8 @@ fn source<'f>(
     sender: &Sender,
 ) -> Source<'f> {
     if logic.never_stalls() {
-        Source::Pattern(pattern(patterns, sender.work.label).unwrap_or(Pattern::new(0, 0)))
+        let pattern = pattern(patterns, sender.work.label).unwrap_or(Pattern::new(0, 0));
+        Source::Pattern(pattern, fifo)
     } else {
         Source::Fifo(fifo)
     }

@@ -203,6 +203,30 @@ fn no_more_is_asked_for_than_the_fifo_has_room_for() {
     close(many, 2e9 * 128.0 / 152.0, 4.0);
 }
 
+/// The user circuit of `e` moves 8 bytes in each cycle of 100 MHz, half of what the link carries.
+#[test]
+fn a_slow_user_clock_limits_every_way_through_the_fifos() {
+    let slow = "fifo = \"16 KiB\"\nuser_clock = \"100 MHz\"\n";
+    let size = "size = \"1 MiB\"";
+    let ways = [
+        ("", "e", "h0", "clock = \"sender\""),
+        ("", "e", "p", "clock = \"sender\""),
+        ("", "e", "h0", "direction = \"read\""),
+        ("", "p", "e", ""),
+        ("user = \"loopback\"\n", "e", "h0", "direction = \"read\""),
+    ];
+    for (user, from, to, more) in ways {
+        let mut flows = flow("f", from, to, &format!("{size}\n{more}"));
+        if !user.is_empty() {
+            flows += &flow("out", "e", "h0", &format!("{size}\ncarries = \"f\""));
+        }
+        let rate_with = |engine: &str| rate(run(&machine(engine, &flows)).all_intact().flow("f"));
+        let (slow, fast) = (rate_with(&format!("{slow}{user}")), rate_with(user));
+        close(slow, 0.8e9, 3.0);
+        assert!(fast > 1.0e9, "{user} {from} {to} {more} {fast}");
+    }
+}
+
 #[test]
 fn what_comes_by_the_fifos_is_what_goes() {
     let flows = [
