@@ -34,7 +34,7 @@ pub use foreign::{Behaviour, Foreign, ForeignModel, ForeignParameters, Maker, re
 pub use fpga_card::{Afu, AfuId, BuiltInAfu, FpgaCard, FpgaCardParameters, Shell};
 pub use gpu::{Gpu, GpuParameters};
 pub use leaf::{AnyLeaf, CircuitChoice, HasEndpoint, Leaf, LeafParameters, PeerWrites, Properties};
-pub use nic::{Nic, NicConfig, NicParameters, Sharing, Weights};
+pub use nic::{Nic, NicConfig, NicParameters, Sharing, StartMode, Weights};
 pub use peerlane_device::Failure;
 pub use profiles::profiles;
 pub use reflector::{Reflector, ReflectorParameters, Reply};

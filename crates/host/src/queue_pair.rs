@@ -2,7 +2,9 @@
 
 use device::nic::descriptor::{Body, Descriptor, Item, Probe};
 use device::nic::event::Event;
-use device::nic::registers::{Doorbell, NAP_BUFFER, PAIRS, offset, register};
+use device::nic::registers::{
+    DESCRIPTOR_WINDOW, DESCRIPTORS, Doorbell, NAP_BUFFER, PAIRS, offset, register,
+};
 use packet::{FlowId, Note, NoteKind};
 use protocol::QueuePairId;
 use thiserror::Error;
@@ -25,6 +27,8 @@ pub struct QueuePairPlace {
     pub requests: u32,
     /// The key that both sides of a connection must have.
     pub key: u16,
+    /// Whether a descriptor that fits in the controller's window is stored there, not in memory.
+    pub pushes: bool,
 }
 
 /// The memory of a queue pair with [`ENTRIES`] buffers, in bytes.
@@ -235,12 +239,12 @@ impl QueuePair {
         self.outstanding
     }
 
-    /// Posts `descriptor`, which must request an event at its end: writes it to memory and rings the doorbell.
+    /// Posts `descriptor`, which must request an event at its end.
     pub async fn post(&mut self, descriptor: &Descriptor) -> Result<(), RequestError> {
         self.post_as(descriptor, StoreOrigin::default(), None).await
     }
 
-    /// Posts `descriptor` by a store to the doorbell, with `origin` as the origin of the store. If the target detects the message, `noticed` is
+    /// Posts `descriptor`: writes it to memory or to the controller, and starts it by a store, with `origin` as the origin of the store. If the target detects the message, `noticed` is
     /// its flow, and the doorbell is reported to the probes for this flow.
     pub async fn post_as(
         &mut self,
@@ -248,19 +252,20 @@ impl QueuePair {
         origin: StoreOrigin,
         noticed: Option<FlowId>,
     ) -> Result<(), RequestError> {
-        let (bell_at, bell) = self.prepare(descriptor).await?;
+        let (offset, value) = self.prepare(&descriptor.emit()).await?;
         self.system.work(self.costs.register_write).await;
         if let Some(flow) = noticed {
             self.system.note(flow, MessageNote::Rung).await;
         }
-        let bytes = bell.emit().to_le_bytes();
+        let bell_at = self.place.page + register(self.place.id.pair(), offset);
+        let bytes = value.to_le_bytes();
         self.system.store_of(bell_at, &bytes, origin).await;
         Ok(())
     }
 
-    /// Writes a descriptor to memory. Returns the address of the doorbell, and the value to write to it.
-    async fn prepare(&mut self, descriptor: &Descriptor) -> Result<(u64, Doorbell), RequestError> {
-        let bytes = descriptor.emit();
+    /// Writes the `bytes` of a descriptor to memory, or to the controller's window for it. Returns the offset of the register that starts it, and the
+    /// value to write to it.
+    async fn prepare(&mut self, bytes: &[u8]) -> Result<(u64, u64), RequestError> {
         if bytes.len() as u64 > SLOT {
             return Err(RequestError::TooLong(bytes.len()));
         }
@@ -268,14 +273,20 @@ impl QueuePair {
         if self.outstanding >= most {
             return Err(RequestError::TooMany(most));
         }
+        self.outstanding += 1;
+        let len = bytes.len() as u32;
+        if self.place.pushes && u64::from(len) <= DESCRIPTOR_WINDOW {
+            let window = DESCRIPTORS + u64::from(self.place.id.pair()) * DESCRIPTOR_WINDOW;
+            for (at, word) in (self.place.page + window..).step_by(8).zip(bytes.chunks(8)) {
+                self.system.set(&self.costs, at, word).await;
+            }
+            return Ok((offset::PUSH, len.into()));
+        }
         let slot = u64::from(self.posted % REQUESTS);
         let address = self.place.area + slot * SLOT;
-        self.keep(address, &bytes).await;
+        self.keep(address, bytes).await;
         self.posted += 1;
-        self.outstanding += 1;
-        let bell_at = self.place.page + register(self.place.id.pair(), offset::DOORBELL);
-        let len = bytes.len() as u32;
-        Ok((bell_at, Doorbell { address, len }))
+        Ok((offset::DOORBELL, Doorbell { address, len }.emit()))
     }
 
     /// Records the end of a request that has no event in the ring of sent requests: a GET whose data has arrived.

@@ -1,6 +1,6 @@
 //! The nodes of a plan with their registers, and the links between them.
 
-use device::{CircuitChoice, NicParameters, SgDmaParameters};
+use device::{CircuitChoice, NicParameters, SgDmaParameters, StartMode};
 use fabric::{CoherenceParameters, IommuParameters};
 use host::firmware::Setting;
 use host::interrupts::VectorEntries;
@@ -123,6 +123,12 @@ impl NodePlan {
     pub fn requests(&self) -> u32 {
         let nic = self.kind.device::<NicParameters>();
         nic.map_or(0, |nic| nic.doorbell_fifo.min(REQUESTS))
+    }
+
+    /// Whether software stores descriptors in the network interface controller, not in memory.
+    pub fn pushes_descriptors(&self) -> bool {
+        let nic = self.kind.device::<NicParameters>();
+        nic.is_some_and(|nic| nic.start_mode == StartMode::Descriptor)
     }
 
     /// The address of the doorbells of `function` of a network interface controller; none if there is no such function.

@@ -17,10 +17,12 @@ kernel::choices! {
 }
 
 /// A doorbell that software has written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bell {
     pub(super) pair: u8,
     pub(super) doorbell: Doorbell,
+    /// The descriptor, if software has stored it in the controller.
+    pub(super) pushed: Option<Box<[u8]>>,
     /// The time at which software has written the doorbell.
     pub(super) born: Time,
     /// The time from which the doorbell may be served.
@@ -138,6 +140,7 @@ mod tests {
         Bell {
             pair: 0,
             doorbell: Doorbell { address, len: 64 },
+            pushed: None,
             born: Time::ZERO,
             due: Time::ZERO,
         }

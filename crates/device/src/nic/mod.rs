@@ -36,13 +36,15 @@ use bus::Bus;
 use doorbells::{Bell, Doorbells};
 use reads::{Purpose, Reads};
 use receiver::Receiver;
-use registers::{Doorbell, FUNCTIONS, PAIRS, located, offset};
+use registers::{
+    DESCRIPTOR_WINDOW, DESCRIPTORS, Doorbell, FUNCTIONS, PAIRS, located, offset, place_in_windows,
+};
 use sending::{Read, Sender};
 use shared::{Context, Shared};
 use window::Window;
 
 pub use doorbells::Arbiter;
-pub use parameters::{NicParameters, Sharing};
+pub use parameters::{NicParameters, Sharing, StartMode};
 pub use weights::Weights;
 
 /// The configuration of a network interface controller.
@@ -81,6 +83,8 @@ pub struct NicConfig {
 pub struct Nic {
     shared: Shared,
     doorbells: Box<Doorbells>,
+    /// The windows for descriptors of all functions; empty if software starts messages by doorbells.
+    windows: Box<[u8]>,
     reads: Reads,
     sender: Box<Sender>,
     receiver: Receiver,
@@ -277,6 +281,12 @@ impl Nic {
         let channels = (config.data_channels, config.get_channel);
         let bus = Bus::new(config.channels, channels, config.channel_buffer / 16, cycle);
         let mut nic = Nic {
+            windows: match parameters.start_mode {
+                StartMode::Doorbell => Box::default(),
+                StartMode::Descriptor => {
+                    vec![0; FUNCTIONS * PAIRS * DESCRIPTOR_WINDOW as usize].into()
+                }
+            },
             doorbells: Box::new(Doorbells::new(parameters.arbiter, parameters.doorbell_fifo)),
             reads: Reads::new(&parameters, limits(parameters.tags), cycle),
             sender: Box::new(Sender::new(&parameters, config.largest)),
@@ -435,27 +445,56 @@ impl Nic {
     ) -> Result<(), Fault> {
         let function = number_of(place) as u8;
         let bytes = value.ok_or(Fault::Doorbell)?;
+        let window = place_in_windows(function, at).and_then(|at| self.windows.get_mut(at..at + 8));
+        if let Some(window) = window {
+            window.copy_from_slice(&bytes);
+            return Ok(());
+        }
         let value = u64::from_le_bytes(bytes);
         let (pair, offset) = located(at).ok_or(Fault::Doorbell)?;
         let owner = QueuePairId::new(self.shared.processor, function, pair);
-        if offset != offset::DOORBELL {
+        let (doorbell, pushed) = if offset == offset::DOORBELL {
+            (Doorbell::parse(value), None)
+        } else if offset == offset::PUSH {
+            let pushed = self
+                .pushed((function, pair), value)
+                .ok_or(Fault::Doorbell)?;
+            (
+                Doorbell {
+                    address: 0,
+                    len: value as u32,
+                },
+                Some(pushed),
+            )
+        } else {
             if !self.set_register(owner, offset, value) {
                 return Err(Fault::Doorbell);
             }
             self.shared.endpoint.store(place, at, &bytes);
             return Ok(());
-        }
+        };
         if !self.shared.pairs.get(owner).is_open() {
             return Err(Fault::ClosedPair);
         }
         let bell = Bell {
             pair,
-            doorbell: Doorbell::parse(value),
+            doorbell,
+            pushed,
             born,
             due: now + self.shared.cycles(self.shared.parameters.doorbell_cycles),
         };
         let has_room = self.doorbells.ring(function, bell);
         has_room.then_some(()).ok_or(Fault::TooManyRequests)
+    }
+
+    /// The descriptor of `len` bytes in the window of a queue pair; none if there is no window, or if the length is not possible.
+    fn pushed(&self, (function, pair): (u8, u8), len: u64) -> Option<Box<[u8]>> {
+        let window = DESCRIPTORS + u64::from(pair) * DESCRIPTOR_WINDOW;
+        let start = place_in_windows(function, window)?;
+        if !(1..=DESCRIPTOR_WINDOW).contains(&len) {
+            return None;
+        }
+        self.windows.get(start..start + len as usize).map(Box::from)
     }
 
     /// Passes the data of completed reads to the parts of the controller that requested it.

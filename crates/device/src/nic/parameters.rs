@@ -15,6 +15,16 @@ kernel::choices! {
     }
 }
 
+kernel::choices! {
+    /// The way in which software starts a message.
+    pub enum StartMode {
+        /// Software writes the descriptor to memory, and the controller reads it after a store to the doorbell.
+        Doorbell = "doorbell",
+        /// Software stores the descriptor in the controller.
+        Descriptor = "descriptor",
+    }
+}
+
 kernel::parameters! {
     /// The parameters of a network interface controller. Cycles are of its `clock`.
     pub struct NicParameters {
@@ -22,6 +32,10 @@ kernel::parameters! {
         controller: Option<String> = None, from "the only one there is";
         /// Number among all processors, to which packets are addressed; none for the next free number.
         processor: Option<u32> = None, within None..=Some(255), from "numbered in the order of the scenario";
+        /// Start of messages: "doorbell", the controller reads the descriptor from memory after one store of software, or "descriptor", software stores
+        /// the descriptor in the controller, 8 bytes at a time, if it has 256 bytes or fewer. Each queue pair has a window of its own for it, so that
+        /// software needs no lock.
+        start_mode: StartMode = StartMode::Doorbell, from "the authors of chpp, who discuss both";
         /// Arbitration between doorbells: "round-robin" over the functions, or "priority" for functions with lower numbers first.
         arbiter: Arbiter = Arbiter::RoundRobin, from "the authors of chpp: a fair arbiter, with priorities possible";
         /// Sharing of the engine by functions: "packet", a packet of each function in turn, so that none waits for another's long

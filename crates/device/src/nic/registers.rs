@@ -17,6 +17,10 @@
 //! | 0x48 | `BUFFER_ENTRIES` | its size in addresses |
 //! | 0x50 | `BUFFERS_GIVEN` | number of addresses that the owner has written since the pair was opened |
 //! | 0x58 | `INTERRUPT` | bit 0: an interrupt follows each event for arrived data; bits 31..16: its vector. 0 when the pair is opened |
+//! | 0x60 | `PUSH` | with `start_mode = "descriptor"`: length of the descriptor in the window of the queue pair, which then starts |
+//!
+//! With `start_mode = "descriptor"`, each queue pair has a window of [`DESCRIPTOR_WINDOW`] bytes for a descriptor, from [`DESCRIPTORS`] on. Software
+//! stores the descriptor there and then its length in `PUSH`.
 //!
 //! From [`FAULTS`] on there is a 64-bit counter for each kind of [`Fault`](packet::Fault), in their order. The counters are
 //! read-only.
@@ -29,6 +33,10 @@ pub const FUNCTIONS: usize = 8;
 pub const PAIRS: usize = 4;
 /// Offset of the counters of faults in a page.
 pub const FAULTS: u64 = 0x800;
+/// Offset of the windows for descriptors in a page.
+pub const DESCRIPTORS: u64 = 0x400;
+/// Size of a queue pair's window for a descriptor in bytes.
+pub const DESCRIPTOR_WINDOW: u64 = 0x100;
 /// Size and alignment of a NAP's buffer in bytes.
 pub const NAP_BUFFER: u64 = 2048;
 
@@ -56,7 +64,9 @@ pub mod offset {
     pub const BUFFERS_GIVEN: u64 = 0x50;
     /// Interrupts for arrived data.
     pub const INTERRUPT: u64 = 0x58;
-    pub(crate) const LAST: u64 = INTERRUPT;
+    /// Length of a descriptor in the window of the queue pair.
+    pub const PUSH: u64 = 0x60;
+    pub(crate) const LAST: u64 = PUSH;
 }
 
 /// Offset of the register `offset` of queue pair `pair` in the page of its function.
@@ -69,6 +79,14 @@ pub(super) fn located(at: u64) -> Option<(u8, u64)> {
     let (pair, offset) = (at / BLOCK, at % BLOCK);
     let exists = pair < PAIRS as u64 && offset <= offset::LAST && offset.is_multiple_of(8);
     exists.then_some((pair as u8, offset))
+}
+
+/// The place of the 8 bytes at `at` of the page of `function` among the windows of all functions; none if there is no window.
+pub(super) fn place_in_windows(function: u8, at: u64) -> Option<usize> {
+    const WINDOWS: u64 = PAIRS as u64 * DESCRIPTOR_WINDOW;
+    let offset = at.checked_sub(DESCRIPTORS)?;
+    let exists = offset < WINDOWS && offset.is_multiple_of(8);
+    exists.then(|| (u64::from(function) * WINDOWS + offset) as usize)
 }
 
 /// The value of `DOORBELL`: bits 47..4 of the descriptor's address, which is a multiple of 16, and in the bits above 47 its length in units of

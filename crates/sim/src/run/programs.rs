@@ -278,6 +278,7 @@ impl Simulation {
             entries,
             requests: self.plan().nodes[node].requests(),
             key,
+            pushes: self.plan().nodes[node].pushes_descriptors(),
         })
     }
 

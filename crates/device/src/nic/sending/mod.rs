@@ -120,13 +120,17 @@ impl Sender {
         }
         self.begun += 1;
         let Doorbell { address, len } = bell.doorbell;
+        let stream = match &bell.pushed {
+            Some(bytes) => Stream::arrived(bytes),
+            None => Stream::new((len > 0).then_some(Item { address, len })),
+        };
         self.fetches.push(Fetch {
             number: self.begun,
             owner,
             epoch: pair.epoch(),
             born: bell.born,
             len: len as usize,
-            stream: Stream::new((len > 0).then_some(Item { address, len })),
+            stream,
             due: Time::ZERO,
         });
     }

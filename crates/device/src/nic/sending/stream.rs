@@ -39,6 +39,14 @@ impl Stream {
         }
     }
 
+    /// A stream of `bytes` that are here, without a read.
+    pub(super) fn arrived(bytes: &[u8]) -> Self {
+        Self {
+            ready: bytes.to_vec(),
+            ..Self::default()
+        }
+    }
+
     /// Size of the next request: at most `largest`, up to a multiple of `largest` and within a page; 0 if all bytes were requested.
     pub(super) fn wanted(&self, largest: u32) -> u32 {
         self.ranges.front().map_or(0, |range| {

@@ -151,7 +151,7 @@ fn any_messages(seed: u64) {
     };
     // The programs of the queue pairs of a function are not coordinated, so the doorbell FIFO must be large.
     let nic = format!(
-        "doorbell_fifo = 128\ntags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n{}\n",
+        "doorbell_fifo = 128\ntags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n{}\nstart_mode = {:?}\n",
         pick(&["1", "3", "32", "256"], &mut random),
         pick(&["16 B", "64 B", "128 B", "512 B"], &mut random),
         pick(&["128 B", "256 B"], &mut random),
@@ -165,6 +165,7 @@ fn any_messages(seed: u64) {
         pick(&["4 KiB", "32 KiB"], &mut random),
         8 + random.below(9),
         weights,
+        pick(&["doorbell", "descriptor"], &mut random),
     );
     let jitter = pick(&["0 ns", "0 ns", "300 ns"], &mut random);
     let text = hosts(count, &crossbar, &nic).replace(

@@ -8,6 +8,7 @@ mod isolation;
 mod open_and_close;
 mod ranks;
 mod safety;
+mod start_mode;
 mod window;
 
 use std::fmt::Write;

@@ -23,9 +23,13 @@ from peerlane.systems.measured import known, latency, sound, steady
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from peerlane.fabric.settings import Setting
     from peerlane.reproduction.jobs import Measurements
     from peerlane.systems.chpp.machine import Machine
     from peerlane.systems.chpp.stages import Packet
+
+PUSHED = ("nap-immediate", "put")
+"""Messages that start by a descriptor that the program stores in the controller."""
 
 DESCRIPTORS = (16,)
 """Numbers of descriptors that are read at the same time, large enough not to limit the rate."""
@@ -62,6 +66,12 @@ def classical(machine: Machine) -> Measurements:
         yield f"{rows}/g-all", _between_ns(machine, primitive, 1, functions=its.functions)
         yield f"{rows}/g-2048", _between_ns(machine, primitive, its.message)
         yield f"{rows}/G", _slope_ns(machine, primitive)
+    for primitive in PUSHED:
+        fabric = machine.fabric().set(WAY[0], start_mode="descriptor")
+        fabric.flow(*WAY, primitive=primitive, size="1 B", start=its.start)
+        rows = f"loggp/{primitive}"
+        yield f"{rows}/L/pushed", latency(sound(fabric.run()).flows[0]) - notice
+        yield f"{rows}/g/pushed", _between_ns(machine, primitive, 1, start_mode="descriptor")
     for row, functions in (("g", 1), ("g-all", its.functions)):
         for count in DESCRIPTORS:
             between = _between_ns(machine, "put", 1, functions=functions, descriptors=count)
@@ -177,7 +187,7 @@ def _notice_ns(machine: Machine) -> float:
 
 
 def _between_ns(
-    machine: Machine, primitive: str, size: int, *, functions: int = 1, **settings: int
+    machine: Machine, primitive: str, size: int, *, functions: int = 1, **settings: Setting
 ) -> float:
     """The time between two messages, if a program for each function sends as many as it can."""
     its = machine.constants

@@ -314,6 +314,7 @@ pub(crate) fn place(id: QueuePairId, nic: &NodePlan, area: u64, key: u16) -> Que
         entries: ENTRIES,
         requests: nic.requests(),
         key,
+        pushes: nic.pushes_descriptors(),
     }
 }
 
