@@ -441,6 +441,9 @@ class Host(Node, total=False):
     """Time without an interrupt after which a driver that masks its interrupt vector checks
     its device: the last interrupt may have arrived before the data that it signals. (ns;
     default 30 s)"""
+    first_bus: Count
+    """Number of the first bus below the root ports that firmware assigns. The bus of the root
+    ports is 0. (default 1)"""
     error_reporting: Flag
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
@@ -489,6 +492,9 @@ class Host(Node, total=False):
     buffer_read_rate: Rate
     """Rate at which a process copies bytes from a buffer shared with a device, after the
     device has written them. (GB/s; default 10 GB/s)"""
+    opae_release: Text
+    """Release that the OPAE C library reports to programs; 'none' for its own, 2.14.0. The
+    library has the same functions in any case. (default none)"""
     failure_latency: Quantity
     """Time from a link failure until software removes the accelerator below the link from all
     lock queues. (ns; default 1 ms)"""
@@ -1183,6 +1189,9 @@ class Profile(Repeated, total=False):
     """Time without an interrupt after which a driver that masks its interrupt vector checks
     its device: the last interrupt may have arrived before the data that it signals. (ns;
     default 30 s)"""
+    first_bus: Count
+    """Number of the first bus below the root ports that firmware assigns. The bus of the root
+    ports is 0. (default 1)"""
     error_reporting: Flag
     """Whether firmware enables error messages of all functions of the host, and its operating
     system serves the interrupts of root ports for errors: it reads and clears the status of
@@ -1231,6 +1240,9 @@ class Profile(Repeated, total=False):
     buffer_read_rate: Rate
     """Rate at which a process copies bytes from a buffer shared with a device, after the
     device has written them. (GB/s; default 10 GB/s)"""
+    opae_release: Text
+    """Release that the OPAE C library reports to programs; 'none' for its own, 2.14.0. The
+    library has the same functions in any case. (default none)"""
     failure_latency: Quantity
     """Time from a link failure until software removes the accelerator below the link from all
     lock queues. (ns; default 1 ms)"""
@@ -2115,6 +2127,11 @@ class SgDmaDevice(Device, total=False):
     fifo: Size
     """Size of each of the four FIFOs. The engine requests no more data than a FIFO has space
     for. (B; default 4 KiB)"""
+    user_clock: Quantity
+    """Clock of the user circuit, which fills or empties each FIFO by as many bytes each cycle
+    as `datapath` has (8 B if that has no limit). With none, the circuit has the engine's
+    clock, which is as fast as the link. A reflector uses no FIFO, and has no such limit.
+    (MHz; default none)"""
     descriptors: Count
     """Number of descriptors in the engine's memory, for each direction. (default 2048)"""
     descriptor_fetch: Flag
@@ -2199,7 +2216,7 @@ class FpgaCardDevice(Device, total=False):
     """Unit in slot 3. (default none)"""
     afu_clock: Quantity
     """Clock of the accelerator functional units, which transfer 64 bytes each cycle, until
-    software sets a user clock. (MHz; default 400 MHz)"""
+    software sets a user clock. (MHz; default 200 MHz)"""
     configuration_rate: Rate
     """Rate of partial reconfiguration, in bytes of the bitstream. (GB/s; default 100 MB/s)"""
     outstanding_reads: Count
@@ -2290,6 +2307,11 @@ class NicDevice(Device, total=False):
     processor: Count
     """Number among all processors, to which packets are addressed; none for the next free
     number. (default none)"""
+    start_mode: Literal["doorbell", "descriptor"] | None
+    """Start of messages: 'doorbell', the controller reads the descriptor from memory after one
+    store of software, or 'descriptor', software stores the descriptor in the controller, 8
+    bytes at a time, if it has 256 bytes or fewer. Each queue pair has a window of its own
+    for it, so that software needs no lock. (default doorbell)"""
     arbiter: Literal["round-robin", "priority"] | None
     """Arbitration between doorbells: 'round-robin' over the functions, or 'priority' for
     functions with lower numbers first. (default round-robin)"""
@@ -2297,6 +2319,9 @@ class NicDevice(Device, total=False):
     """Sharing of the engine by functions: 'packet', a packet of each function in turn, so that
     none waits for another's long message, or 'message', one message after the other.
     (default packet)"""
+    weights: Text
+    """With sharing = 'packet', the number of packets that each function sends in its turn,
+    physical function first: '4, 2' are 4, 2, and 1 for all others. (default 1)"""
     doorbell_fifo: Count
     """Most waiting doorbells of a function. (default 32)"""
     descriptors: Count
