@@ -29,6 +29,9 @@ def wrx90(machine: Machine) -> Measurements:
     yield "wrx90/uplink/both", _total(machine, [("pro0", "pro4"), ("pro5", "pro1")])
     yield "wrx90/to-gpu", _total(machine, [("pro0", "wrx90")], direction="read")
     yield "wrx90/to-host", _total(machine, [("pro0", "wrx90")])
+    each = [(f"pro{number}", "wrx90") for number in range(8)]
+    yield "wrx90/to-gpu/8", _total(machine, each, direction="read")
+    yield "wrx90/to-host/8", _total(machine, each)
 
 
 def l40s(machine: Machine) -> Measurements:
