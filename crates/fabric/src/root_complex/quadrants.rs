@@ -13,7 +13,7 @@ use super::posted_order::PostedOrder;
 /// The quadrants of a host, if it has several in a socket, or a limit of their rate.
 #[derive(Debug)]
 pub(super) struct Quadrants {
-    /// The quadrant of each root port. The quadrants of a socket follow those of the sockets before it.
+    /// The quadrant of each root port: first all quadrants of socket 0, then all quadrants of socket 1, and so on.
     of_ports: Vec<usize>,
     /// The number of quadrants of a socket.
     count: usize,
