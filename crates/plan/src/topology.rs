@@ -196,10 +196,12 @@ mod tests {
     }
 
     #[test]
-    fn rings_of_four_and_more_can_deadlock_and_trees_cannot() {
+    fn rings_of_five_and_more_can_deadlock_and_trees_cannot() {
         assert_eq!(ring(3).deadlock(&ring(3).routes()), None);
-        let circle = ring(4).deadlock(&ring(4).routes());
-        assert_eq!(circle, Some(vec![1, 2, 3, 0]));
+        // Both directions of a ring of four share the routes to opposite nodes, so that none of them is a circle.
+        assert_eq!(ring(4).deadlock(&ring(4).routes()), None);
+        let circle = ring(5).deadlock(&ring(5).routes());
+        assert_eq!(circle, Some(vec![1, 2, 3, 4, 0]));
         let tree = of(&[vec![(0, 1), (1, 2)], vec![(0, 0)], vec![(0, 0)]]);
         assert_eq!(tree.deadlock(&tree.routes()), None);
         assert_eq!(tree.routes()[1], [Some(0), None, Some(0)]);
