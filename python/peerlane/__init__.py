@@ -1,4 +1,4 @@
-"""Peerlane: a lab for PCIe-class fabrics of hosts, switches, FPGAs and NICs.
+"""Peerlane: a lab for PCIe-class fabrics of hosts, switches, GPUs, FPGAs and NICs.
 
 Describe a fabric in a scenario file or in code, simulate it packet by packet with real bytes, and
 measure it the way hardware papers do:

@@ -305,6 +305,12 @@ def test_a_link_without_speed_has_the_default() -> None:
     assert "lanes = 16 }  # the default speed, for the file has none" in imported(nccl=xml)
 
 
+def test_gpus_of_a_table_are_gpus_and_other_devices_are_not() -> None:
+    text = imported(nvidia_smi=table("GPU0 X PIX PIX", "GPU1 PIX X PIX", "NIC0 PIX PIX X"))
+    assert text.count('model = "gpu"  # a GPU\nprofile = "generic"  # a GPU\n') == 2
+    assert text.count("model = ") == 2
+
+
 def test_known_devices_have_their_names() -> None:
     text = imported(nccl=nccl(two_gpus()))
     assert text.count('profile = "nvidia-h100-pcie"  # NVIDIA H100 PCIe\n') == 3

@@ -26,7 +26,7 @@ from peerlane.importing.machine import (
     used_below,
 )
 from peerlane.importing.parts import GENERIC, Model, model_of
-from peerlane.importing.statements import IDS, NUMA_NODE, SOCKET
+from peerlane.importing.statements import FUNCTION, IDS, NUMA_NODE, SOCKET
 from peerlane.printable import printable
 
 if TYPE_CHECKING:
@@ -187,8 +187,13 @@ class _Names:
         return "host" if self._is_alone else f"host-{host.domains[0]:04x}"
 
     def model(self, device: Device) -> Model | None:
-        """The known device with the numbers of this one."""
-        return model_of(self._statements.get(str, IDS, device.function.slot))
+        """The known device with the numbers of this one; for other GPUs a generic one."""
+        slot = device.function.slot
+        stated = (str(of) for of, its, _ in self._statements.all(FUNCTION) if its == slot)
+        names = [*stated, self._statements.names.get(slot, "").upper()]
+        is_gpu = any(name.startswith("GPU") for name in names)
+        known = model_of(self._statements.get(str, IDS, slot))
+        return known or (Model("a GPU", GENERIC) if is_gpu else None)
 
     def node(self, node: Device | Switch) -> str:
         if name := self._statements.names.get(node.function.slot):

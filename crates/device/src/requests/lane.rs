@@ -60,7 +60,7 @@ pub(crate) enum Posted<W> {
         sent: u64,
     },
     Interrupt(u16),
-    /// An ERR_COR, ERR_NONFATAL or ERR_FATAL message about an internal error of the device.
+    /// An `ERR_COR`, `ERR_NONFATAL` or `ERR_FATAL` message about an internal error of the device.
     Message(Severity),
 }
 

@@ -161,6 +161,7 @@ impl Card {
                     system_call: 100 * NANOSECOND,
                     poll: 50 * NANOSECOND,
                 },
+                release: None,
             })),
             Request::Objects => Ok(Reply::Objects(self.objects())),
             Request::Open { object, shared } => self.open(object, shared),

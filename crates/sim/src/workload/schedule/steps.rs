@@ -143,26 +143,9 @@ impl Planner<'_> {
         self.error(walk[0], "after", &message)
     }
 
-    /// Adds one step, whose earlier steps are there, and returns its place.
-    fn written_step(
-        &mut self,
-        step: &Step,
-        schedule: &Schedule,
-        (devices, vectors): (&[usize], &[Range]),
-        made: &BTreeMap<&str, (usize, usize)>,
-        hosts: &mut BTreeMap<usize, u64>,
-        builder: &mut Builder,
-    ) -> Result<(usize, usize), ScenarioError> {
-        let names: Vec<&str> = schedule
-            .devices
-            .iter()
-            .map(|one| one.value.as_str())
-            .collect();
-        let none = "there is none";
-        let device = position(&step.device.value, &names, "device of the schedule", none);
-        let device = device.map_err(|message| self.error(step, "device", &message))?;
+    /// The number of bytes of a step, whose vector has `whole` bytes. Returns an error if a key does not fit the work or the vector.
+    fn step_bytes(&self, step: &Step, whole: u64) -> Result<u64, ScenarioError> {
         let parameters = &step.parameters;
-        let Bytes(whole) = schedule.parameters.size;
         let bytes = parameters.size.map_or(whole, |Bytes(size)| size);
         let is_move = matches!(parameters.work, StepWork::Push | StepWork::Pull);
         let is_compute = parameters.work == StepWork::Compute;
@@ -203,6 +186,30 @@ impl Planner<'_> {
                 "a reduce adds whole 32-bit words; write multiples of 4 B for size and offsets";
             return Err(self.error(step, "work", message));
         }
+        Ok(bytes)
+    }
+
+    /// Adds one step, whose earlier steps are there, and returns its place.
+    fn written_step(
+        &mut self,
+        step: &Step,
+        schedule: &Schedule,
+        (devices, vectors): (&[usize], &[Range]),
+        made: &BTreeMap<&str, (usize, usize)>,
+        hosts: &mut BTreeMap<usize, u64>,
+        builder: &mut Builder,
+    ) -> Result<(usize, usize), ScenarioError> {
+        let names: Vec<&str> = schedule
+            .devices
+            .iter()
+            .map(|one| one.value.as_str())
+            .collect();
+        let none = "there is none";
+        let device = position(&step.device.value, &names, "device of the schedule", none);
+        let device = device.map_err(|message| self.error(step, "device", &message))?;
+        let parameters = &step.parameters;
+        let Bytes(whole) = schedule.parameters.size;
+        let bytes = self.step_bytes(step, whole)?;
         let own = vectors[device].offset + parameters.offset.0;
         let other = vectors[device].offset + parameters.peer_offset.0;
         let work = match parameters.work {

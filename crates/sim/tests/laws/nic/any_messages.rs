@@ -131,42 +131,46 @@ impl Any {
     }
 }
 
+fn pick(of: &[&'static str], random: &mut Stream) -> &'static str {
+    of[random.below(of.len() as u64) as usize]
+}
+
+/// The keys of a controller, with random values.
+fn controller_keys(random: &mut Stream) -> String {
+    let sharing = pick(&["message", "packet", "packet"], random);
+    let weights = match sharing {
+        "packet" => pick(&["", "weights = \"3\"", "weights = \"1, 7, 2\""], random),
+        _ => "",
+    };
+    // The programs of the queue pairs of a function are not coordinated, so the doorbell FIFO must be large.
+    format!(
+        "doorbell_fifo = 128\ntags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n{}\nstart_mode = {:?}\n",
+        pick(&["1", "3", "32", "256"], random),
+        pick(&["16 B", "64 B", "128 B", "512 B"], random),
+        pick(&["128 B", "256 B"], random),
+        pick(&["512 B", "4 KiB"], random),
+        pick(&["0 ns", "113 ns"], random),
+        1 + random.below(4),
+        1 + random.below(8),
+        1 + random.below(8),
+        sharing,
+        pick(&["round-robin", "priority"], random),
+        pick(&["4 KiB", "32 KiB"], random),
+        8 + random.below(9),
+        weights,
+        pick(&["doorbell", "descriptor"], random),
+    )
+}
+
 fn any_messages(seed: u64) {
     let mut random = Stream::named(seed, "messages");
     let count = 2 + random.below(7) as usize;
-    let pick =
-        |of: &[&'static str], random: &mut Stream| of[random.below(of.len() as u64) as usize];
     let crossbar = format!(
         "virtual_channels = {}\nchannel_buffer = {:?}\n",
         1 + random.below(4),
         pick(&["512 B", "1 KiB", "8 KiB"], &mut random)
     );
-    let sharing = pick(&["message", "packet", "packet"], &mut random);
-    let weights = match sharing {
-        "packet" => pick(
-            &["", "weights = \"3\"", "weights = \"1, 7, 2\""],
-            &mut random,
-        ),
-        _ => "",
-    };
-    // The programs of the queue pairs of a function are not coordinated, so the doorbell FIFO must be large.
-    let nic = format!(
-        "doorbell_fifo = 128\ntags = {}\nread_request = {:?}\nnetwork_payload = {:?}\nreceive_buffer = {:?}\nsend_latency = {:?}\ndescriptors = {}\nmessages = {}\nget_queue = {}\nsharing = {:?}\narbiter = {:?}\nreorder_buffer = {:?}\nbuffer_prefetch = {}\n{}\nstart_mode = {:?}\n",
-        pick(&["1", "3", "32", "256"], &mut random),
-        pick(&["16 B", "64 B", "128 B", "512 B"], &mut random),
-        pick(&["128 B", "256 B"], &mut random),
-        pick(&["512 B", "4 KiB"], &mut random),
-        pick(&["0 ns", "113 ns"], &mut random),
-        1 + random.below(4),
-        1 + random.below(8),
-        1 + random.below(8),
-        sharing,
-        pick(&["round-robin", "priority"], &mut random),
-        pick(&["4 KiB", "32 KiB"], &mut random),
-        8 + random.below(9),
-        weights,
-        pick(&["doorbell", "descriptor"], &mut random),
-    );
+    let nic = controller_keys(&mut random);
     let jitter = pick(&["0 ns", "0 ns", "300 ns"], &mut random);
     let text = hosts(count, &crossbar, &nic).replace(
         "[hosts.h0]\n",
