@@ -160,7 +160,7 @@ class Simulation:
 
     @property
     def scenario_digest(self) -> str:
-        """The SHA-256 of the scenario's text: `sha256:` and hexadecimal digits."""
+        """The SHA-256 of the scenario's text, in hexadecimal digits after the word sha256."""
         return digest_of(self.text)
 
     @property
