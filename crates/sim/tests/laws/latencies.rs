@@ -128,7 +128,16 @@ const OTHERS: &[(&str, &[&str])] = &[
             "start_latency",
             "end_latency",
             "socket_latency",
+            "write_response_latency",
         ],
+    ),
+    (
+        "between the quadrants of a host, which the laws of quadrants hold",
+        &["quadrant_latency"],
+    ),
+    (
+        "of the steps of GPUs, which the laws of schedules hold",
+        &["copy_latency", "kernel_latency", "poll_latency", "time"],
     ),
     (
         "between controllers, whose buffers are those of the chips",

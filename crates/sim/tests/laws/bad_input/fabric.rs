@@ -396,7 +396,7 @@ fn the_bridge_without_a_bus_number_is_named_by_its_line() {
 
 #[test]
 fn bars_without_room_are_told_with_the_largest_of_them() {
-    let text = "[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nbar = \"512 MiB\"\n[devices.b]\nupstream = \"h0\"\nbar = \"256 MiB\"\n[devices.c]\nupstream = \"h0\"\nbar = \"256 MiB\"\n";
+    let text = "[hosts.h0]\n[devices.a]\nupstream = \"h0\"\nbar = \"512 MiB\"\nbar_address_bits = 32\n[devices.b]\nupstream = \"h0\"\nbar = \"256 MiB\"\n[devices.c]\nupstream = \"h0\"\nbar = \"256 MiB\"\n";
     assert_eq!(
         refusal(text),
         "bad.toml:4: the 32-bit BARs below h0 do not fit in 1004 MiB; write bar_address_bits = 64 for the large ones"
