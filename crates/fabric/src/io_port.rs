@@ -120,7 +120,7 @@ pub struct IoPort {
     wake: WakeUp,
 }
 
-/// What the I/O port does with the completion of a request that it sent to the endpoint.
+/// The action of the I/O port after the completion of a request that it sent to the endpoint.
 #[derive(Clone, Copy, Debug)]
 enum Awaited {
     /// The port answers a part of the load with this number.

@@ -48,7 +48,7 @@ pub struct ScheduleResult {
 pub struct PathStep {
     /// The device of the steps.
     pub device: String,
-    /// What the steps do: "compute", "reduce", "copy", "push", "pull" or "flag".
+    /// The work of the steps: "compute", "reduce", "copy", "push", "pull" or "flag".
     pub work: &'static str,
     /// The other device, if the steps move data or flags.
     pub peer: Option<String>,
@@ -67,7 +67,7 @@ pub struct StepResult {
     pub schedule: String,
     /// The device that made the step.
     pub device: String,
-    /// What the step did, as in the critical path.
+    /// The work of the step, with the words of the critical path.
     pub work: &'static str,
     /// The other device, if the step moved data.
     pub peer: Option<String>,
