@@ -6,7 +6,7 @@ use std::iter;
 use kernel::{Bandwidth, Effects, Span, Time};
 use packet::{Observation, PacketId, Refusal};
 use protocol::Kind;
-use transaction::{FunctionPlace, Next, Requester, RequesterLimits, Staging};
+use transaction::{FunctionPlace, Next, Requester, Staging};
 
 use crate::leaf::{forget, one_port};
 use crate::place::place_of;
@@ -95,17 +95,12 @@ impl Leaf for Dma {
 impl Dma {
     /// A DMA engine without flows.
     pub fn new(config: EndpointConfig, parameters: &DmaParameters) -> Self {
-        let outstanding = config.parameters.outstanding(parameters.tags);
         let endpoint = Endpoint::new(config);
-        let limits = RequesterLimits {
-            max_payload: endpoint.write_payload(),
-            max_read_request: endpoint.max_read_request(),
-            outstanding,
-            staging: Staging {
-                latency: parameters.request_latency,
-                store_and_forward: parameters.store_and_forward,
-            },
+        let staging = Staging {
+            latency: parameters.request_latency,
+            store_and_forward: parameters.store_and_forward,
         };
+        let limits = endpoint.requester_limits(parameters.tags, staging);
         let functions = endpoint.functions().virtual_places().count();
         let mut dma = Dma {
             turn: 0,

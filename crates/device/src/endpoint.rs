@@ -26,6 +26,7 @@ use packet::{Charge, Frame, Packet, PacketId, Packets, Pcie};
 use protocol::{Bar, Class, FunctionId, Header, Kind, MemoryRequest, Status, TrafficClass};
 use transaction::{
     Datapath, FunctionPlace, Functions, Marking, Marks, Memory, Pattern, RequestControl,
+    RequesterLimits, Staging,
 };
 
 use crate::EndpointParameters;
@@ -197,6 +198,16 @@ impl Endpoint {
     pub fn write_payload(&self) -> u32 {
         let own = self.parameters.write_payload;
         own.map_or(self.max_payload, |own| self.max_payload.min(own.0 as u32))
+    }
+
+    /// The limits of a requester with `tags` tags whose requests take the time `staging` in the engine.
+    pub(crate) fn requester_limits(&self, tags: u32, staging: Staging) -> RequesterLimits {
+        RequesterLimits {
+            outstanding: self.parameters.outstanding(tags),
+            staging,
+            max_payload: self.write_payload(),
+            max_read_request: self.max_read_request,
+        }
     }
 
     /// Max read request size in Device Control, in bytes, or the largest request whose completions fit into the completion buffer, if that is

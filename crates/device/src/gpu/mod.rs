@@ -10,8 +10,7 @@ use kernel::{Effects, Span, Time};
 use packet::{Charge, FlowId, Observation, PacketId, Refusal};
 use protocol::{Header, Kind};
 use transaction::{
-    CallNote, Content, Direction, Flow, FunctionPlace, Next, Requester, RequesterLimits, Staging,
-    completed,
+    CallNote, Content, Direction, Flow, FunctionPlace, Next, Requester, Staging, completed,
 };
 
 use crate::leaf::{forget, one_port};
@@ -86,14 +85,8 @@ impl Gpu {
             parameters: parameters.core(config.parameters),
             ..config
         };
-        let outstanding = config.parameters.outstanding(parameters.tags);
         let endpoint = Endpoint::new(config);
-        let limits = RequesterLimits {
-            max_payload: endpoint.write_payload(),
-            max_read_request: endpoint.max_read_request(),
-            outstanding,
-            staging: Staging::default(),
-        };
+        let limits = endpoint.requester_limits(parameters.tags, Staging::default());
         let mut gpu = Gpu {
             requester: Requester::new(endpoint.id(), limits),
             parameters: parameters.clone(),
