@@ -193,6 +193,9 @@ impl Transmitter {
     /// Changes the rate and the width. The wire must be free.
     pub(crate) fn set_timing(&mut self, timing: WireTiming) {
         self.timing = timing;
+        for channel in self.channels.iter_mut() {
+            channel.queue.store_completely();
+        }
     }
 
     /// Queues a packet. If the class of the packet maps to no channel, the packet is sent by VC0, and the far end treats it as malformed.

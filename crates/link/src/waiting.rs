@@ -387,6 +387,16 @@ impl Queue {
         otherwise
     }
 
+    /// Holds each waiting packet until its last bit has arrived. A packet that is still arriving may leave earlier only on a wire of the rate
+    /// for which its time was calculated: on a faster wire it would run empty.
+    pub(crate) fn store_completely(&mut self) {
+        let sources = self.sources.iter_mut();
+        let classes = sources.flat_map(|source| source.classes.iter_mut());
+        for Queued { waiting, .. } in classes.flatten() {
+            waiting.ready = waiting.ready.max(waiting.complete);
+        }
+    }
+
     pub(crate) fn take_any(&mut self) -> Option<(u16, Waiting)> {
         let source = (0..self.sources.len()).find(|source| self.sources[*source].occupied != 0)?;
         let class = self.sources[source].occupied.trailing_zeros() as usize;

@@ -12,7 +12,7 @@ const LOOPBACKS: [u32; 2] = [2, 3];
 const PAYLOAD: f64 = 8.0 * 128.0 / 130.0 * 256.0 / (256.0 + 24.0);
 
 /// A cycle of the accelerators' clock in nanoseconds.
-const CYCLE: f64 = 2.5;
+const CYCLE: f64 = 5.0;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]

@@ -112,7 +112,7 @@ fn a_clock_is_set_by_who_has_the_accelerator_and_within_limits() {
     assert_eq!(clock(&other, handle, 100 * MHZ), Err(Failure::NotFound));
     assert!(clock(&process, device, 100 * MHZ).is_err());
     let clocks = [FIRST, SECOND].map(|object| value(&process, object, Attribute::UserClock));
-    assert_eq!(clocks, [Ok(400 * MHZ), Ok(100 * MHZ)]);
+    assert_eq!(clocks, [Ok(200 * MHZ), Ok(100 * MHZ)]);
     assert_eq!(
         value(&process, DEVICE, Attribute::UserClock),
         Err(Failure::NotFound)

@@ -194,6 +194,22 @@ fn a_target_link_speed_holds_from_the_next_retraining_on() {
     simulation.result().all_intact();
 }
 
+/// A switch begins to forward a packet before its last bit has arrived, at a time that it calculates from both rates. If the wire below
+/// becomes faster before the packet leaves, the packet waits until it has arrived.
+#[test]
+fn a_packet_that_still_arrives_does_not_run_empty_on_a_wire_that_becomes_faster() {
+    for lanes in [1, 2, 4] {
+        for at in (0..40).map(|step| 20_000 + step * 37) {
+            let incidents = incident("1 ns", "degrade", "lanes = 1")
+                + &incident(&format!("{at} ns"), "restore", "");
+            let above = format!("upstream = {{ to = \"h0\", generation = 1, lanes = {lanes} }}");
+            let text = machine(&incidents, &flow("read"));
+            let text = text.replace("upstream = \"h0\"", &above);
+            run(&text.replace("2 MiB", "16 KiB")).all_intact();
+        }
+    }
+}
+
 #[test]
 fn link_training_is_set_while_a_link_is_in_recovery() {
     let text = machine(&incident("20 us", "retrain", ""), &flow("write"))
