@@ -1,6 +1,6 @@
 //! The nodes of a plan with their registers, and the links between them.
 
-use device::{CircuitChoice, NicParameters, SgDmaParameters, StartMode};
+use device::{CircuitChoice, GpuParameters, NicParameters, SgDmaParameters, StartMode};
 use fabric::{CoherenceParameters, IommuParameters};
 use host::firmware::Setting;
 use host::interrupts::VectorEntries;
@@ -93,6 +93,11 @@ impl NodePlan {
 
     /// The parameters of the NVM Express drive, if the node is one.
     pub fn drive(&self) -> Option<&NvmeParameters> {
+        self.kind.device()
+    }
+
+    /// The parameters of a GPU; none for any other node.
+    pub fn gpu(&self) -> Option<&GpuParameters> {
         self.kind.device()
     }
 

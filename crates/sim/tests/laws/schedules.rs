@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use sim::result::ScheduleResult;
 
 use crate::cases::cases;
-use crate::fixture::run;
+use crate::fixture::{Ask as _, run};
 use crate::network::threads::is_the_same_on_threads;
 
 /// GPUs below one switch.
@@ -359,6 +359,23 @@ fn schedules_that_overlap_in_time_do_not_disturb_each_other_and_threads_change_n
         8 * (1 + 4 * 7 * (4 + 3))
     );
     assert!(is_the_same_on_threads(&text, true));
+}
+
+/// The memory of a GPU holds data that its steps use, so no flow gets the same bytes because others left too few.
+#[test]
+fn a_flow_that_finds_no_space_in_the_memory_of_a_gpu_is_refused() {
+    let flow = |id: &str| {
+        format!(
+            "[[flows]]\nid = \"{id}\"\nfrom = \"host\"\nto = \"gpu0\"\ndirection = \"write\"\nsize = \"768 KiB\"\n"
+        )
+    };
+    let fabric = below_switch(2, "memory = \"1 MiB\"");
+    run(&(fabric.clone() + &flow("a"))).all_intact();
+    let message = crate::bad_input::refusal(&(fabric + &flow("a") + &flow("b")));
+    assert!(
+        message.contains("flow \"b\", size: other workloads leave no 768 KiB in the memory of gpu0; write a larger memory, or an offset"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -35,13 +35,19 @@ impl Planner<'_> {
         let room = region.size - begin;
         let window = self.window(flow, (amount, request), places, room)?;
         let from = self.names[flow.from.value.as_str()];
-        if let (None, Some(to), Some(_)) = (written, to, self.nodes[from].engine())
-            && to == self.nodes[from].driver.host
+        // Other flows may share bytes. Buffers of a driver and the memory of a GPU hold data that is used again.
+        let is_shared = |to: usize| {
+            let is_buffer =
+                self.nodes[from].engine().is_some() && to == self.nodes[from].driver.host;
+            !is_buffer && self.nodes[to].gpu().is_none()
+        };
+        if let (None, Some(to)) = (written, to)
+            && !is_shared(to)
             && self.claims.taken(to) + window > region.size
         {
             let (window, name) = (show(window), &self.nodes[to].name);
             let message = format!(
-                "the flows above leave no {window} in the memory of {name}; write a larger memory, or an offset"
+                "other workloads leave no {window} in the memory of {name}; write a larger memory, or an offset"
             );
             return Err(self.error(flow, "size", &message));
         }

@@ -322,9 +322,7 @@ fn first_parts(programs: &[Vec<Step>]) -> Vec<usize> {
 }
 
 fn gpu(node: &NodePlan) -> &GpuParameters {
-    node.kind
-        .device()
-        .expect("the devices of a schedule are GPUs")
+    node.gpu().expect("the devices of a schedule are GPUs")
 }
 
 /// The memory of a GPU, at the addresses of its BAR.

@@ -208,6 +208,6 @@ fn buffers_that_a_driver_pins_do_not_overlap_unless_somebody_places_them_so() {
     let second = format!("[[flows]]\nid = \"g\"\nfrom = \"a\"\nto = \"h0\"\n{first}");
     assert_eq!(
         transfer("descriptor_fetch = true", &format!("{first}{second}")),
-        r#"bad.toml:20: flow "g", size: the flows above leave no 768 MiB in the memory of h0; write a larger memory, or an offset"#
+        r#"bad.toml:20: flow "g", size: other workloads leave no 768 MiB in the memory of h0; write a larger memory, or an offset"#
     );
 }
