@@ -1,6 +1,8 @@
 //! The offsets in a flow's region at which its requests begin.
 
-use kernel::Stream;
+use std::sync::Arc;
+
+use kernel::{Span, Stream};
 
 /// The order of addresses of a flow's requests.
 #[derive(Clone, Debug)]
@@ -17,6 +19,19 @@ pub enum Addresses {
         /// The source of random numbers. Boxed, because few flows have one.
         stream: Box<Stream>,
     },
+    /// The requests of a recording, which also has their sizes. After the last request, the recording starts again.
+    Recorded(Arc<[RecordedRequest]>),
+}
+
+/// A request of a recording.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordedRequest {
+    /// The earliest time of the request, from the start of the flow on; `None` for as early as possible.
+    pub time: Option<Span>,
+    /// The offset in the flow's region.
+    pub offset: u64,
+    /// The size in bytes.
+    pub bytes: u64,
 }
 
 impl Addresses {
@@ -36,8 +51,29 @@ impl Addresses {
             Addresses::Random { alignment, stream } => {
                 Some(stream.below(room / *alignment + 1) * *alignment)
             }
+            Addresses::Recorded(requests) => Some(nth(requests, number).offset),
         }
     }
+
+    /// Request number `number` of a recording, counted from 0; `None` if the addresses are not recorded.
+    pub(crate) fn recorded(&self, number: u64) -> Option<RecordedRequest> {
+        match self {
+            Addresses::Recorded(requests) => Some(nth(requests, number)),
+            _ => None,
+        }
+    }
+
+    /// The time of request number `number` of a recording, counted from 0. Requests after the end of the recording have no time.
+    pub(crate) fn time(&self, number: u64) -> Option<Span> {
+        match self {
+            Addresses::Recorded(requests) => requests.get(number as usize)?.time,
+            _ => None,
+        }
+    }
+}
+
+fn nth(requests: &[RecordedRequest], number: u64) -> RecordedRequest {
+    requests[(number % requests.len() as u64) as usize]
 }
 
 #[cfg(test)]

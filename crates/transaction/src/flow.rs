@@ -74,7 +74,7 @@ pub struct Flow {
     pub region: u64,
     /// The end of the flow.
     pub extent: Extent,
-    /// The offsets in the region at which requests begin. If requests are not sequential, `request_size` is set.
+    /// The offsets in the region at which requests begin. If requests are not sequential, `request_size` is set, or the sizes are recorded.
     pub addresses: Addresses,
     /// The flow of the same requester that this flow follows: each request is created when a request of the other flow has been sent.
     pub follows: Option<FlowId>,
@@ -163,10 +163,10 @@ pub(crate) struct OpenRead {
 
 impl Running {
     pub(crate) fn new(mut flow: Flow) -> Self {
-        let lead = flow
-            .spread
-            .as_mut()
-            .map_or(Span::ZERO, |spread| spread.lead());
+        let lead = match &mut flow.spread {
+            Some(spread) => spread.lead(),
+            None => flow.addresses.time(0).unwrap_or_default(),
+        };
         Running {
             issued: 0,
             base: flow.address,
@@ -205,10 +205,13 @@ impl Running {
 
     /// The time until which the interval of the flow delays the next request.
     pub(crate) fn interval_ends(&self) -> Time {
-        if self.left > 0 || self.request == 0 || self.flow.spread.is_some() {
-            Time::ZERO
-        } else {
-            self.born + self.flow.interval
+        if self.left > 0 || self.flow.spread.is_some() {
+            return Time::ZERO;
+        }
+        match self.flow.addresses.time(self.request) {
+            Some(time) => self.flow.start + time,
+            None if self.request == 0 => Time::ZERO,
+            None => self.born + self.flow.interval,
         }
     }
 
@@ -233,6 +236,9 @@ impl Running {
             Extent::Bytes(bytes) => bytes - self.issued,
             Extent::Lasting(_) => u64::MAX,
         };
+        if let Some(request) = self.flow.addresses.recorded(self.request) {
+            return request.bytes;
+        }
         match self.flow.request_size {
             Some(size) => size.min(rest),
             None => self.range_of(rest, limits).1.into(),
@@ -263,8 +269,13 @@ impl Running {
             self.born = self.next_at;
             self.next_at += spread.gap();
         } else {
-            self.born = made;
-            self.next_at = made.max(self.next_at) + self.flow.interval;
+            // The latency of a recorded request begins at its time, even if the requester was busy then.
+            let recorded = self.flow.addresses.time(number);
+            self.born = recorded.map_or(made, |time| self.flow.start + time);
+            self.next_at = match self.flow.addresses.time(self.request) {
+                Some(time) => self.flow.start + time,
+                None => made.max(self.next_at) + self.flow.interval,
+            };
         }
         if self.flow.direction == Direction::Read {
             self.reads.push_back(OpenRead {

@@ -34,7 +34,7 @@ mod writes;
 pub use access::{Action, ConfigAccess};
 pub use accesses::{AccessKind, AccessLoop, AccessOrder, Accesses, AtomicAccess, OneAccess};
 pub use address_space::AddressSpace;
-pub use addresses::Addresses;
+pub use addresses::{Addresses, RecordedRequest};
 pub use bridge::{Bridge, BridgeConfig, BridgeSide, BridgedLoad, BridgedStore};
 pub use call::CallNote;
 pub use completion_buffer::CompletionBuffer;

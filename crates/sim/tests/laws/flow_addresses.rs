@@ -232,3 +232,130 @@ fn a_step_beyond_the_window_is_warned_of() {
         assert_eq!(warnings(places), [""; 0], "{places}");
     }
 }
+
+/// A recording as the text of its key: time in nanoseconds, offset and size of each request.
+fn recorded(requests: &[(u64, u64, u64)]) -> String {
+    let lines = requests.iter();
+    let lines: Vec<String> = lines
+        .map(|(time, offset, size)| format!("{time}, {offset}, {size}"))
+        .collect();
+    format!("requests = \"{}\"", lines.join("\\n"))
+}
+
+#[test]
+fn recorded_requests_are_made_at_their_times_or_as_soon_as_the_requester_is_free() {
+    let requests = [
+        (0, 0, 64),
+        (3000, 8192, 64),
+        (3000, 4096, 64),
+        (9000, 65, 64),
+    ];
+    let (result, lines) = trace(&machine(&recorded(&requests)));
+    let packets: Vec<&Value> = lines.iter().filter(|line| line["tlp"] == "MWr").collect();
+    assert_eq!(
+        ranges(&lines, "MWr"),
+        [(0, 64), (8192, 64), (4096, 64), (65, 64)]
+    );
+    let at = |packet: usize| packets[packet]["ns"].as_f64().expect("a time");
+    let length = |packet: usize| packets[packet]["length_ns"].as_f64().expect("a length");
+    close(at(1) - at(0), 3000.0, 0.1);
+    // The third request waits for the wire, and its latency contains the wait.
+    close(at(2) - at(1), length(1), 0.1);
+    close(at(3) - at(0), 9000.0, 0.1);
+    let result = result.all_intact();
+    let latency = result.flow("f").latency_ns.as_ref().expect("latencies");
+    close(latency.max - latency.min, length(1), 2.0);
+}
+
+#[test]
+fn a_recording_without_times_takes_as_long_as_a_flow_of_the_same_requests() {
+    for direction in ["write", "read"] {
+        let fixed =
+            format!("direction = \"{direction}\"\nrequest_size = \"1 KiB\"\nsize = \"64 KiB\"");
+        let lines: Vec<String> = (0..64)
+            .map(|number| format!("{}, 1 KiB", number * 1024))
+            .collect();
+        let listed = format!(
+            "direction = \"{direction}\"\nrequests = \"{}\"",
+            lines.join("\\n")
+        );
+        let end = |flow: &str| run(&machine(flow)).all_intact().flow("f").last_byte_ns;
+        assert_eq!(end(&listed), end(&fixed));
+    }
+}
+
+/// In the steady state, a recording starts again after its last request.
+#[test]
+fn a_recording_may_be_repeated() {
+    let recording = recorded(&[(0, 0, 256), (100, 4096, 256)]);
+    let steady = format!("[measure]\nsteady = true\n{}", machine(&recording));
+    let whole = run(&machine("request_size = \"256 B\"\nsize = \"1 MiB\""));
+    close(
+        rate(run(&steady).flow("f")),
+        rate(whole.flow("f")),
+        0.01 * rate(whole.flow("f")),
+    );
+}
+
+proptest! {
+    #![proptest_config(cases(40))]
+
+    /// Any recording is made exactly as it is written, in order, and all its bytes arrive.
+    #[test]
+    fn every_recorded_request_is_made(
+        requests in proptest::collection::vec((0_u64..2000, 0_u64..100_000, 1_u64..9000), 1..20),
+        is_read: bool,
+    ) {
+        let mut requests = requests;
+        requests.sort_by_key(|(time, ..)| *time);
+        let direction = if is_read { "read" } else { "write" };
+        let flow = format!("direction = \"{direction}\"\n{}", recorded(&requests));
+        let (result, lines) = trace(&machine(&flow));
+        let flow = result.flow("f");
+        prop_assert!(flow.completed && flow.intact);
+        prop_assert_eq!(flow.bytes, requests.iter().map(|(.., size)| size).sum::<u64>());
+        let mut packets = ranges(&lines, if is_read { "MRd" } else { "MWr" }).into_iter();
+        for (_, offset, size) in requests {
+            let mut next = offset;
+            while next < offset + size {
+                let (address, length) = packets.next().expect("a packet");
+                prop_assert_eq!(address, next);
+                next += length;
+            }
+            prop_assert_eq!(next, offset + size);
+        }
+        prop_assert_eq!(packets.next(), None);
+    }
+}
+
+#[test]
+fn what_contradicts_a_recording_is_refused() {
+    let refusal = |keys: &str| {
+        let text = machine(&format!("requests = \"0, 64\"\n{keys}"));
+        crate::bad_input::refusal(&text)
+    };
+    for (keys, wanted) in [
+        (
+            "size = \"64 B\"",
+            "size: the flow makes the requests that requests = ",
+        ),
+        (
+            "interval = \"1 ns\"",
+            "interval: requests = \"...\" says which requests the flow makes",
+        ),
+        (
+            "direction = \"both\"",
+            "direction: recorded requests are writes or reads",
+        ),
+    ] {
+        let message = refusal(keys);
+        assert!(message.contains(wanted), "{message}");
+    }
+    let far = crate::bad_input::refusal(&machine("requests = \"1 MiB, 64 B\""));
+    assert!(far.ends_with("requests: 1048640 B is more than the 1 MiB there are; write less, or a larger bar or memory"), "{far}");
+    let large = crate::bad_input::refusal(&machine("requests = \"0, 128 MiB\""));
+    assert!(
+        large.contains("requests: 128 MiB is too much for one request"),
+        "{large}"
+    );
+}

@@ -34,6 +34,7 @@ pub(super) fn add_flows(flow: &FlowPlan, own: &Own, to: &mut Loading<'_>) {
             addresses: match flow.places {
                 Places::Sequential => Addresses::Sequential,
                 Places::Strided(stride) => Addresses::Strided(stride),
+                Places::Recorded(_) => flow.recorded(),
                 Places::Random(alignment) => Addresses::Random {
                     alignment,
                     stream: Box::new(Stream::named(to.plan.seed, &stream_name(flow, *way))),

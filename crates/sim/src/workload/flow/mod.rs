@@ -11,6 +11,7 @@ mod passage;
 mod place;
 pub(crate) mod places;
 mod plan;
+pub(crate) mod recording;
 mod result;
 pub(crate) mod section;
 mod shared;
@@ -28,6 +29,7 @@ use crate::scenario::NodeKind;
 use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults};
 use message::MessagePlan;
 
+use recording::Recording;
 use section::{Direction, FlowParameters};
 
 pub use blocks::BlocksPlan;
@@ -54,6 +56,8 @@ pub enum Places {
     Strided(u64),
     /// Each request begins at a random multiple of this number of bytes.
     Random(u64),
+    /// Each request begins where the recording of the flow says. The last byte of all requests is before this offset.
+    Recorded(u64),
 }
 
 /// A warning about a flow: the key that it is about, and the text that follows the flow's name.
@@ -285,7 +289,9 @@ impl Kind for FlowPlan {
     }
 
     fn patience(&self) -> Patience {
-        Patience::new(self.start(), self.parameters.interval + PATIENCE)
+        let recorded = self.parameters.requests.as_ref();
+        let gap = recorded.map_or(self.parameters.interval, Recording::longest_gap);
+        Patience::new(self.start(), gap + PATIENCE)
     }
 
     fn reply(&self) -> Option<(usize, u64)> {

@@ -100,9 +100,11 @@ impl Planner<'_> {
                 let steps = once.div_ceil(request).saturating_sub(1);
                 Some(steps.saturating_mul(stride).saturating_add(request))
             }
+            (Places::Recorded(end), _) => Some(end),
             (_, once) => once,
         };
         let (key, wanted) = match (flow.parameters.window, once) {
+            _ if matches!(places, Places::Recorded(_)) => ("requests", once.unwrap_or(0)),
             // All messages of a router's user logic are written to the same place, one after the other.
             (None, _) if is_router => ("size", request.min(once.unwrap_or(request))),
             (Some(Bytes(window)), _) if matches!(places, Places::Random(_)) => ("window", window),
@@ -112,9 +114,13 @@ impl Planner<'_> {
         };
         if wanted > room {
             let (wanted, room) = (show(wanted), show(room));
-            let again = match self.nodes[self.names[flow.from.value.as_str()]].engine() {
-                Some(_) => String::new(),
-                None => format!(", or window = {room:?}"),
+            let has_engine = self.nodes[self.names[flow.from.value.as_str()]]
+                .engine()
+                .is_some();
+            let again = if has_engine || matches!(places, Places::Recorded(_)) {
+                String::new()
+            } else {
+                format!(", or window = {room:?}")
             };
             let message = format!(
                 "{wanted} is more than the {room} there are; write less, or a larger {}{again}",
@@ -132,7 +138,7 @@ impl Planner<'_> {
         }
         match places {
             Places::Sequential => Ok(wanted - wanted % request),
-            Places::Strided(_) | Places::Random(_) => Ok(wanted),
+            Places::Strided(_) | Places::Random(_) | Places::Recorded(_) => Ok(wanted),
         }
     }
 }

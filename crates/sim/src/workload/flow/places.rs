@@ -10,7 +10,8 @@ use crate::workload::planner::Planner;
 
 use super::{FlowPlan, Places, Warning};
 
-pub(in crate::workload) const PLACE_KEYS: [&str; 5] = [
+pub(in crate::workload) const PLACE_KEYS: [&str; 6] = [
+    "requests",
     "addresses",
     "stride",
     "alignment",
@@ -50,6 +51,22 @@ impl Planner<'_> {
         }
         if parameters.read_after_write && parameters.direction != Direction::Both {
             return error("read_after_write", NOT_BOTH);
+        }
+        if let Some(recording) = &parameters.requests {
+            let fixed = [
+                "addresses",
+                "read_after_write",
+                "request_size",
+                "interval",
+                "window",
+            ];
+            if let Some(key) = fixed.into_iter().find(|key| flow.lines.has(key)) {
+                return error(key, IS_RECORDED);
+            }
+            if matches!(parameters.direction, Direction::Both | Direction::RoundTrip) {
+                return error("direction", RECORDED_ONE_WAY);
+            }
+            return Ok(Places::Recorded(recording.end()));
         }
         match order {
             AddressOrder::Sequential => Ok(Places::Sequential),
@@ -110,7 +127,7 @@ impl Planner<'_> {
 /// Returns a warning if the alignment or stride of a flow is so large that its window has only one place for a request.
 pub(super) fn warnings(written: &Flow, flow: &FlowPlan, _nodes: &[NodePlan]) -> Vec<Warning> {
     let (key, step) = match flow.places {
-        Places::Sequential => return Vec::new(),
+        Places::Sequential | Places::Recorded(_) => return Vec::new(),
         Places::Strided(stride) => ("stride", stride),
         Places::Random(alignment) => ("alignment", alignment),
     };
@@ -135,6 +152,9 @@ const NOT_STRIDED: &str =
     "only strided requests have a stride; write addresses = \"strided\", or leave it out";
 const NOT_RANDOM: &str =
     "only random requests have an alignment; write addresses = \"random\", or leave it out";
+const IS_RECORDED: &str =
+    "requests = \"...\" says which requests the flow makes; leave one of the two out";
+const RECORDED_ONE_WAY: &str = "recorded requests are writes or reads; write direction = \"write\" or \"read\", and a second flow for the others";
 const NOT_BOTH: &str =
     "this flow does not write and read; write direction = \"both\", or leave it out";
 const NO_STRIDE: &str = "strided requests need a stride; write stride = \"4 KiB\"";

@@ -347,7 +347,14 @@ impl Planner<'_> {
 
     fn request_sizes(&self, flow: &Flow, from: &NodePlan) -> Result<(u64, u64), ScenarioError> {
         let direction = flow.parameters.direction;
-        let Some(Bytes(wanted)) = flow.parameters.request_size else {
+        let recording = flow.parameters.requests.as_ref();
+        let largest = recording.map(|recording| Bytes(recording.largest()));
+        let key = if recording.is_some() {
+            "requests"
+        } else {
+            "request_size"
+        };
+        let Some(Bytes(wanted)) = largest.or(flow.parameters.request_size) else {
             if is_sized(flow) && direction == Direction::Both {
                 let size = from.max_payload.min(from.max_read_request).into();
                 return Ok((size, size));
@@ -363,11 +370,7 @@ impl Planner<'_> {
             });
         };
         if wanted == 0 {
-            return Err(self.error(
-                flow,
-                "request_size",
-                "0 B moves nothing; write 1 B at least",
-            ));
+            return Err(self.error(flow, key, "0 B moves nothing; write 1 B at least"));
         }
         let largest = match direction {
             // A reflector answers each packet with one packet, so a round trip must fit into one packet.
@@ -377,7 +380,7 @@ impl Planner<'_> {
         if wanted > largest {
             let (wanted, largest) = (show(wanted), show(largest));
             let message = format!("{wanted} is too much for one request; write {largest} at most");
-            return Err(self.error(flow, "request_size", &message));
+            return Err(self.error(flow, key, &message));
         }
         Ok((wanted, wanted))
     }
@@ -391,6 +394,13 @@ impl Planner<'_> {
 
     pub(crate) fn amount(&self, flow: &Flow) -> Result<Amount, ScenarioError> {
         let parameters = &flow.parameters;
+        if let Some(recording) = &parameters.requests {
+            let amounts = ["size", "count", "duration"];
+            return match amounts.into_iter().find(|key| flow.lines.has(key)) {
+                Some(key) => Err(self.error(flow, key, "the flow makes the requests that requests = \"...\" lists; leave one of the two out")),
+                None => Ok(Amount::Bytes(recording.bytes())),
+            };
+        }
         let (key, amount) = match (parameters.size, parameters.count, parameters.duration) {
             (Some(Bytes(size)), None, None) => ("size", Amount::Bytes(size)),
             (None, Some(count), None) => ("count", Amount::Requests(count)),

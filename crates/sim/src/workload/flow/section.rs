@@ -6,6 +6,8 @@ use kernel::{Bytes, Quantity, Span, Value};
 use crate::scenario::{FabricScenario, NodeKind};
 use crate::workload::entry;
 
+use super::recording::Recording;
+
 kernel::choices! {
     /// Direction of the data, seen from the requester.
     pub enum Direction {
@@ -85,6 +87,10 @@ kernel::parameters! {
         stride: Option<Bytes> = None, from "each flow with strided addresses";
         /// Alignment of random requests: they begin at multiples of this size in the window. None for the size of a request; 1 B for any place.
         alignment: Option<Bytes> = None, from "our choice: requests do not overlap in part";
+        /// Recorded requests, one a line: the time from the start of the flow on, the offset in the target, and the size, such as
+        /// "0 ns, 0 B, 4 KiB". Numbers without a unit are nanoseconds and bytes. A request is made at its time, or later if the requester is still
+        /// busy; its latency begins at its time. Without times, each request is made as early as possible. None for requests of one size.
+        requests: Option<Recording> = None, from "each flow";
         /// The socket of the host whose memory is the target; offset and window then refer to the memory of this socket. None for the whole memory,
         /// beginning with the first socket.
         socket: Option<u32> = None, within None..=Some(7), from "memory is used from its first address on";
