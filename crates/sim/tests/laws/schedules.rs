@@ -201,6 +201,26 @@ fn written_steps_follow_each_other_from_device_to_device() {
     assert_eq!(bytes, [64 << 10, 64 << 10, 0, 4 << 10]);
 }
 
+/// A step has the latency and the packets of its own engine, which need not be the engine of the schedule.
+#[test]
+fn a_step_may_have_another_engine_than_its_schedule() {
+    let time = |of_schedule: &str, of_step: &str| {
+        let push = format!("peer = \"gpu1\"\n{of_step}");
+        let text = steps(&step("a", "gpu0", &push));
+        let text = text.replace(
+            "size = \"64 KiB\"\n",
+            &format!("size = \"64 KiB\"\n{of_schedule}\n"),
+        );
+        let schedule = &run(&text).workloads.schedules[0];
+        assert!(schedule.correct);
+        schedule.time_ns.expect("it is complete")
+    };
+    let (kernel, copy) = ("engine = \"kernel\"", "engine = \"copy\"");
+    assert_ne!(time(kernel, ""), time(copy, ""));
+    assert_eq!(time(kernel, copy), time(copy, ""));
+    assert_eq!(time(copy, kernel), time(kernel, ""));
+}
+
 #[test]
 fn steps_that_wait_for_each_other_are_named() {
     let after = |id: &str, earlier: &str| {

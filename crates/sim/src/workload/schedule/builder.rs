@@ -21,6 +21,8 @@ pub(super) struct Builder {
     by: By,
     pub(super) engine: Engine,
     chunk: u64,
+    /// For each device: the time from the start of a kernel to its first instruction, and the step of the start, if there is one.
+    kernels: Vec<(Span, Option<usize>)>,
 }
 
 /// A range of bytes in the memory of a device.
@@ -42,22 +44,16 @@ pub(super) struct Pieces {
 const FLAG_LINE: u64 = 64;
 
 impl Builder {
-    /// Creates programs without steps. `memories` has the address of each device's memory and the offset of its first free byte. A program of
-    /// kernels begins with the start of the kernel, which takes `launch`.
+    /// Creates programs without steps. `memories` has the address of each device's memory and the offset of its first free byte. The start of a
+    /// kernel takes `launch`.
     pub(super) fn new(
         memories: Vec<(u64, u64)>,
         (by, engine, chunk): (By, Engine, u64),
         launch: &[Span],
     ) -> Self {
-        let first = |launch: &Span| match engine {
-            Engine::Kernel => vec![Step {
-                after: Vec::new(),
-                work: Work::Compute(*launch),
-            }],
-            Engine::Copy => Vec::new(),
-        };
         Builder {
-            programs: launch.iter().map(first).collect(),
+            programs: vec![Vec::new(); launch.len()],
+            kernels: launch.iter().map(|launch| (*launch, None)).collect(),
             signals: BTreeMap::new(),
             memories,
             last: BTreeMap::new(),
@@ -102,7 +98,7 @@ impl Builder {
         }
     }
 
-    /// Adds a step of a device. It begins after the steps `after`, and after the start of the kernel.
+    /// Adds a step of a device. It begins after the steps `after`. A first step of a kernel begins after the start of the kernel.
     pub(super) fn add(
         &mut self,
         device: usize,
@@ -110,12 +106,37 @@ impl Builder {
         after: impl IntoIterator<Item = Option<usize>>,
     ) -> usize {
         let mut after: Vec<usize> = after.into_iter().flatten().collect();
-        if after.is_empty() && self.engine == Engine::Kernel {
-            after.push(0);
+        let engine = match &work {
+            Work::Move(transfer) => transfer.engine,
+            _ => self.engine,
+        };
+        if after.is_empty() && engine == Engine::Kernel {
+            after.push(self.kernel(device));
         }
         after.sort_unstable();
         after.dedup();
-        self.programs[device].push(Step { after, work });
+        self.push(device, Step { after, work })
+    }
+
+    /// The step that starts the kernel of a device.
+    fn kernel(&mut self, device: usize) -> usize {
+        if let (_, Some(start)) = self.kernels[device] {
+            return start;
+        }
+        let work = Work::Compute(self.kernels[device].0);
+        let start = self.push(
+            device,
+            Step {
+                after: Vec::new(),
+                work,
+            },
+        );
+        self.kernels[device].1 = Some(start);
+        start
+    }
+
+    fn push(&mut self, device: usize, step: Step) -> usize {
+        self.programs[device].push(step);
         self.programs[device].len() - 1
     }
 

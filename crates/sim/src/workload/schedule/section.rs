@@ -76,6 +76,8 @@ kernel::parameters! {
         offset: Bytes = Bytes(0), within Bytes(0)..=Bytes(1 << 34), from "our choice: the first byte";
         /// Offset of the first byte in the vector of the peer; of a reduce or a copy, in the vector of the device itself.
         peer_offset: Bytes = Bytes(0), within Bytes(0)..=Bytes(1 << 34), from "our choice: the first byte";
+        /// "kernel", loads and stores, or "copy", a copy engine, for a push or a pull; none for the engine of the schedule.
+        engine: Option<Engine> = None, from "our choice: the engine of the schedule";
         /// The time of a compute step.
         time: Span = Span::ZERO, within Span::ZERO..=Span::from_us(50_000), from "our choice: none";
     }

@@ -151,6 +151,7 @@ impl Planner<'_> {
         let is_compute = parameters.work == StepWork::Compute;
         for (key, is_used) in [
             ("peer", is_move),
+            ("engine", is_move),
             ("time", is_compute),
             ("size", !is_compute),
             ("offset", !is_compute),
@@ -243,7 +244,7 @@ impl Planner<'_> {
                     None => self.host_vector(step, peer, (devices[device], whole), hosts)?,
                 };
                 Work::Move(Move {
-                    engine: builder.engine,
+                    engine: parameters.engine.unwrap_or(builder.engine),
                     direction,
                     address: address + parameters.peer_offset.0,
                     offset: own,
