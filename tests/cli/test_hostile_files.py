@@ -85,7 +85,6 @@ def test_no_folder_or_closed_file_makes_a_command_fail_otherwise(
 
 
 def test_a_long_cell_of_a_table_is_read(peerlane: Run, tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
     long = "x" * 200_000
     (tmp_path / "t.csv").write_text(f"a,b,note\n1,2,{long}\n2,3,{long}\n")
     assert peerlane("plot", "t.csv", "--x", "a", "--y", "b").status == 0

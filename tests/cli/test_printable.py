@@ -89,7 +89,6 @@ def test_results_of_such_names_are_compared_and_plotted(peerlane: Run, scenario:
     assert json.loads(one.read_text(encoding="utf-8"))["name"] == HOSTILE
     ran = peerlane("compare", one, other, "--all").succeeds()
     assert_no_text_acts(ran)
-    pytest.importorskip("vl_convert")
     figure = scenario.with_name("figure.svg")
     ran = peerlane("plot", one, "--out", figure)
     assert (ran.status, acting(ran.err)) == (0, [])
@@ -97,7 +96,6 @@ def test_results_of_such_names_are_compared_and_plotted(peerlane: Run, scenario:
 
 
 def test_no_page_has_what_acts(peerlane: Run, scenario: Path) -> None:
-    pytest.importorskip("jinja2")
     ran = peerlane("run", scenario, "--report", scenario.parent / "pages")
     if ran.status:
         pytest.skip("pages need a package that is not installed")

@@ -11,6 +11,7 @@ import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -154,12 +155,13 @@ def test_the_classifiers_are_those_of_the_index_in_their_order() -> None:
     assert sorted(PROJECT["classifiers"]) == PROJECT["classifiers"]
 
 
-@pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])
-def test_the_tests_use_what_the_extra_asks_for(extra: str) -> None:
-    for line in PROJECT["optional-dependencies"][extra]:
-        wanted = Requirement(line)
-        assert wanted.specifier, f"{line}: say from which version on"
-        assert wanted.specifier.contains(version(wanted.name)), line
+@pytest.mark.parametrize(
+    "line", sorted({*PROJECT["dependencies"], *chain(*PROJECT["optional-dependencies"].values())})
+)
+def test_the_tests_use_what_the_package_asks_for(line: str) -> None:
+    wanted = Requirement(line)
+    assert wanted.specifier, "say from which version on"
+    assert wanted.specifier.contains(version(wanted.name))
 
 
 def test_releases_are_built_by_pinned_tools() -> None:

@@ -230,15 +230,6 @@ def test_a_folder_that_cannot_be_written_is_refused(
     refused(peerlane, tmp_path / "new", f"{tmp_path} cannot be written; name another folder")
 
 
-def test_a_missing_extra_is_named_before_any_work(
-    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "vl_convert", None)
-    outcome = peerlane("reproduce", "--report", tmp_path / "report")
-    outcome.refuses("pip install 'peerlane[report]'", status=1)
-    assert not (tmp_path / "report").exists()
-
-
 def test_a_full_disk_takes_nothing_from_the_result(
     peerlane: Run, scenario: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from peerlane.charts.chart import CONFIG
 from peerlane.charts.colours import LIGHT, painted
 from peerlane.charts.scales import NARROW
-from peerlane.errors import optional
 from peerlane.printable import printable
 
 if TYPE_CHECKING:
@@ -46,19 +45,6 @@ _TRIES = 3
 
 _SCALE = 2
 """The pixels of a PNG image for each pixel of its SVG drawing."""
-
-_NEEDED = ("a figure needs vl-convert-python", "plot")
-
-
-def check_installed() -> None:
-    """Makes sure that pages with charts can be made.
-
-    Raises:
-        MissingPackageError: Pages with charts cannot be made.
-    """
-    with optional("a report needs vl-convert-python and jinja2", "report"):
-        import jinja2  # noqa: F401, PLC0415 - optional
-        import vl_convert  # noqa: F401, PLC0415 - optional, and slow to load
 
 
 @cache
@@ -199,6 +185,6 @@ def _printable(part: Any) -> Any:  # noqa: ANN401 - any JSON
 
 
 def _library() -> ModuleType:
-    with optional(*_NEEDED):
-        import vl_convert  # noqa: PLC0415 - optional, and slow to load
+    import vl_convert  # noqa: PLC0415 - its library is large, and few commands draw
+
     return vl_convert

@@ -112,7 +112,7 @@ ReportTo = Annotated[
         "--report",
         metavar="DIR",
         help="Write a page with charts and tables to the folder DIR; with images of the charts and "
-        "an index of all pages there (needs `pip install 'peerlane[report]'`).",
+        "an index of all pages there.",
     ),
 ]
 

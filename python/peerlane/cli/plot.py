@@ -93,7 +93,7 @@ def plot(  # noqa: PLR0913 - each is an option
         ),
     ] = None,
 ) -> None:
-    """Plot columns of a sweep or a result (needs `pip install 'peerlane[plot]'`).
+    """Plot columns of a sweep or a result.
 
     `peerlane plot tags.csv --x devices.a.tags --y flows.up.bytes_per_second`
 

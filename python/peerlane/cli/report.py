@@ -26,7 +26,6 @@ def open_folder(path: str | None) -> Folder | None:
 
     Raises:
         BadParameter: A report cannot be written to the folder.
-        MissingPackageError: A package that is needed for reports is not installed.
     """
     if path is None:
         return None
@@ -34,10 +33,8 @@ def open_folder(path: str | None) -> Folder | None:
         raise typer.BadParameter(
             "a report is a folder of files; name one, not standard output", param_hint="--report"
         )
-    from peerlane.charts.vega import check_installed
     from peerlane.report.folder import Folder
 
-    check_installed()
     with wrong_use("--report"):
         return Folder.open(path)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerlane.charts import vega
-from peerlane.errors import MissingPackageError, PeerlaneError
+from peerlane.errors import PeerlaneError
 from peerlane.printable import json_text
 
 if TYPE_CHECKING:
@@ -84,8 +83,6 @@ class Figure:
 
         Raises:
             PlotError: The ending belongs to no format.
-            MissingPackageError: vl-convert-python is not installed, and the format needs it (`pip
-                install 'peerlane[plot]'`).
             OSError: The file could not be written; the error has the file's name.
         """
         path = check_format(path)
@@ -111,11 +108,8 @@ class Figure:
         return vega.pdf(vega.in_units(drawing, _POINTS))
 
     def _repr_html_(self) -> str:
-        """HTML of the figure; without vl-convert-python, HTML with the command that installs it."""
-        try:
-            return vega.svg(self.chart, self._pixels)
-        except MissingPackageError as error:
-            return f"<pre>{escape(str(error))}</pre>"
+        """HTML of the figure."""
+        return vega.svg(self.chart, self._pixels)
 
 
 def inches_of(width: str) -> float:

@@ -191,8 +191,8 @@ def _embedded(document: object) -> str:
 
 @cache
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - optional
-    from markupsafe import Markup, escape  # noqa: PLC0415 - comes with jinja2
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow to load
+    from markupsafe import Markup, escape  # noqa: PLC0415 - loaded by jinja2
 
     made = Environment(
         loader=PackageLoader("peerlane.report"),
