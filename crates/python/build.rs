@@ -42,8 +42,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             .nth(4)
             .ok_or("OUT_DIR is in target/")?
             .join("opae");
-        build(root, &target)?;
-        target.join("release/libopae_c.so")
+        let triple = env::var("TARGET")?;
+        build(root, &target, &triple)?;
+        target.join(triple).join("release/libopae_c.so")
     };
     let lib = out.join("opae/lib");
     if lib.exists() {
@@ -104,7 +105,7 @@ fn copy_all(from: &Path, to: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn build(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
+fn build(root: &Path, target: &Path, triple: &str) -> Result<(), Box<dyn Error>> {
     let mut cargo = Command::new(env::var_os("CARGO").ok_or("Cargo runs this")?);
     cargo
         .current_dir(root)
@@ -117,7 +118,8 @@ fn build(root: &Path, target: &Path) -> Result<(), Box<dyn Error>> {
             "--quiet",
         ])
         .arg("--target-dir")
-        .arg(target);
+        .arg(target)
+        .args(["--target", triple]);
     // The settings of this build are not meant for the separate build, except for the linker. By the linker, `maturin build --zig` chooses the C
     // library that the wheel needs.
     for (name, _) in env::vars_os() {

@@ -20,4 +20,4 @@ pub use root_complex::{
     TranslationFault, TranslationOrder, TranslationTable, UnsnoopedLine, host_profiles,
 };
 pub use routes::{Route, Routes};
-pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters, UPSTREAM};
+pub use switch::{PortTimer, Switch, SwitchConfig, SwitchParameters, UPSTREAM, switch_profiles};

@@ -1,7 +1,10 @@
 //! A switch: a link end for each port, a non-blocking core between them, and the routing of its bridges.
 
 mod ports;
+mod profiles;
 mod refusals;
+
+pub use profiles::switch_profiles;
 
 use kernel::{Action, Bytes, Component, Effects, Label, Port, Span, Time};
 use link::{Arrival, At, Delivery, Finished, LinkEnd, LinkTimer, Waiting};

@@ -68,6 +68,6 @@ fn put(bytes: &[u8], to: *mut c_char, len: usize) -> Result<(), Code> {
     if len < bytes.len() {
         return Err(Code::Exception);
     }
-    to.put_all(bytes.iter().map(|byte| byte.cast_signed()));
+    to.put_all(bytes.iter().map(|byte| c_char::from_ne_bytes([*byte])));
     Ok(())
 }

@@ -43,6 +43,7 @@ pub fn profiles() -> impl Iterator<Item = &'static link::Profile> {
     let lists = [
         link::profiles(),
         fabric::host_profiles(),
+        fabric::switch_profiles(),
         device::profiles(),
     ];
     lists.into_iter().flatten()
