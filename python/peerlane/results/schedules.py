@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 from operator import attrgetter
+from typing import TYPE_CHECKING
 
 from peerlane.results.document import Document
 from peerlane.results.workload import Column, JointOperation, WorkloadResult, names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,53 @@ class PathStep(Document):
     peer: str | None
     count: int
     time_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class PathPart:
+    """A part of a critical path with both ends.
+
+    `source` is the device whose data or flag goes to `target`. Both are the same device if the
+    steps work in its own memory, or compute.
+    """
+
+    work: str
+    source: str
+    target: str
+    count: int
+    time_ns: float
+
+    @property
+    def words(self) -> str:
+        """The ends, in words."""
+        return self.source if self.source == self.target else f"{self.source} to {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class PathWork:
+    """All steps of one kind on a critical path.
+
+    `share` is the part of the schedule's time that passes in these steps. `longest` are the ends
+    between which most of this time passes, with their share of the schedule's time.
+    """
+
+    schedule: str
+    work: str
+    count: int
+    time_ns: float
+    share: float
+    longest: str
+    longest_share: float
+
+    COLUMNS = (
+        *names("schedule"),
+        Column("critical path", attrgetter("work"), "word"),
+        Column("steps", attrgetter("count"), "count", 1),
+        Column("time", attrgetter("time_ns"), "time"),
+        Column("%", attrgetter("share"), "share"),
+        Column("most of it", attrgetter("longest"), "word", 3),
+        Column("% there", attrgetter("longest_share"), "share", 2),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +115,33 @@ class ScheduleResult(JointOperation):
         Column("bus", attrgetter("bus_bytes_per_second"), "rate"),
         Column("moved", attrgetter("moved_bytes"), "bytes", 3),
     )
+
+    def parts(self) -> Iterator[PathPart]:
+        """The parts of the critical path in their order, each with both ends."""
+        following = (*(one.device for one in self.critical_path[1:]), None)
+        for one, then in zip(self.critical_path, following, strict=False):
+            ends = one.device, one.peer or one.device
+            # A flag has two parts: the store of the source, and the wait of the target.
+            if one.work == "pull" or (one.work == "flag" and then != one.peer):
+                ends = ends[::-1]
+            yield PathPart(one.work, *ends, one.count, one.time_ns)
+
+    def works(self) -> list[PathWork]:
+        """The critical path by kinds of work, the longest first; the times add up to `time_ns`."""
+        found: dict[str, list[PathPart]] = {}
+        for part in self.parts():
+            found.setdefault(part.work, []).append(part)
+        return sorted((self._work(parts) for parts in found.values()), key=lambda one: -one.time_ns)
+
+    def _work(self, parts: Sequence[PathPart]) -> PathWork:
+        times: dict[str, float] = {}
+        for part in parts:
+            times[part.words] = times.get(part.words, 0.0) + part.time_ns
+        longest = max(times, key=times.__getitem__)
+        time, whole = sum(times.values()), self.time_ns or inf
+        count = sum(part.count for part in parts)
+        shares = time / whole, longest, times[longest] / whole
+        return PathWork(self.id, parts[0].work, count, time, *shares)
 
 
 @dataclass(frozen=True, slots=True)

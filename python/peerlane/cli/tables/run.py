@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from peerlane.results.flows import DirectionResult, FlowResult, LinkResult
     from peerlane.results.networks import FibreResult
     from peerlane.results.run import Fault, InterruptResult, IommuResult, RunResult
+    from peerlane.results.schedules import PathWork, ScheduleResult
     from peerlane.results.workload import WorkloadResult
 
 MOST_FIBRES = 16
@@ -59,6 +60,7 @@ def run(result: RunResult, fabric: Tree, last: Sequence[str] = ()) -> Renderable
         for name, rows in result.workloads.items()
         if rows and name != "flows"
     ]
+    parts += _critical_paths(result.schedules)
     lines = [Text(remark) for remark in shortened(result.remarks, MOST_REMARKS)]
     parts += [*lines, *[""] * bool(lines)]
     parts += _links(result.links)
@@ -160,7 +162,9 @@ def _cells(columns: Sequence[Column], one: object) -> Iterator[str]:
 
 
 def _plain(
-    rows: Sequence[LinkResult | FibreResult | IommuResult | InterruptResult | Expectation],
+    rows: Sequence[
+        LinkResult | FibreResult | IommuResult | InterruptResult | Expectation | PathWork
+    ],
 ) -> Sheet:
     """The table of results of one kind, with all columns of this kind."""
     table = _sheet(rows[0].COLUMNS)
@@ -181,6 +185,13 @@ def _workloads(name: str, rows: Sequence[WorkloadResult], *, lost: bool) -> Shee
         state = Text(one.state(lost=lost), style=STYLE[one.is_right])
         table.add_row(*_cells(columns, one), state)
     return table
+
+
+def _critical_paths(schedules: Sequence[ScheduleResult]) -> Iterator[RenderableType]:
+    """A row for each kind of work on the critical path of each schedule."""
+    rows = [work for schedule in schedules for work in schedule.works()]
+    if rows:
+        yield _plain(rows)
 
 
 def _links(links: Sequence[LinkResult]) -> Iterator[RenderableType]:
