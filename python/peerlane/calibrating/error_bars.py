@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from peerlane.varying.work import SweepPoint
 
 MEASURED = re.compile(
-    r"(?!links|fibres|expectations|iommus).*(\bbytes_per_second|(latency|call|time)_ns(\.mean)?)"
+    r"(?!links|fibres|expectations|iommus|.*\.critical_path\.)"
+    r".*(\b(bus_)?bytes_per_second|(latency|call|time)_ns(\.mean)?)"
 )
 """The paths of the numbers that get error bars: rates and mean latencies of workloads."""
 
