@@ -12,6 +12,7 @@ from peerlane.calibrating.error_bars import error_bars
 from peerlane.charts import vega
 from peerlane.cli import error_bars as cli
 from peerlane.cli.application import run_command_line
+from peerlane.explaining.explain import explain
 from peerlane.results.error_bar import ErrorBar, ErrorBars, MovedDefault
 
 if TYPE_CHECKING:
@@ -121,3 +122,27 @@ def test_explain_and_the_page_of_a_run_have_the_range_and_its_cause(
     assert f"({low} to {high}: hosts.latency is our choice)" in page
     row = page[page.index(">error bar</th>") :]
     assert ": hosts.latency is our choice" in row[: row.index("</table>")]
+
+
+GPUS = """\
+hosts.h = {}
+devices.g0 = { model = "gpu", upstream = "h" }
+devices.g1 = { model = "gpu", upstream = "h" }
+schedules = [{ id = "sum", devices = ["g0", "g1"], size = "8 KiB" }]
+"""
+
+
+def test_a_schedule_has_a_range_of_its_time_and_of_its_bus_bandwidth() -> None:
+    found = error_bars(GPUS)
+    time, rate = (found.bars[f"schedules.sum.{key}"] for key in ("time_ns", "bus_bytes_per_second"))
+    assert len(found.bars) == 2
+    (kernel,) = (
+        one for one in time.causes if one.key.endswith("kernel_latency") and one.to == "5 us"
+    )
+    assert kernel.number - time.value == pytest.approx(3000, abs=50)
+    slower = next(one for one in rate.causes if (one.name, one.to) == (kernel.name, kernel.to))
+    assert slower.number * kernel.number == pytest.approx(rate.value * time.value)
+    place = explain(GPUS, what_if=False).with_error_bars(found).bottlenecks[0]
+    assert place.error_bar is not None
+    assert (place.error_bar.low, place.error_bar.high) == pytest.approx((rate.low, rate.high))
+    assert " GB/s (" in place.sentence

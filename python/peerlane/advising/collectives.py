@@ -242,7 +242,7 @@ def _critical(machine: Machine, row: AllReduce, result: RunResult) -> Critical:
     if peer is None or work == "flag":
         return found
     ends = (peer, device) if work == "pull" else (device, peer)
-    wires = set(machine.wires(*ends))
+    wires = set(machine.present.tree.wires(*ends))
     busy = [one for one in result.links if (one.id, one.direction) in wires]
     busiest = max(busy, key=lambda one: one.utilisation)
     return replace(

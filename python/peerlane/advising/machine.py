@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from peerlane._core import ScenarioError, advice
@@ -13,7 +12,7 @@ from peerlane.results.workload import LISTS
 from peerlane.varying.crew import crew
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from concurrent.futures import Executor
 
     from peerlane._core import Scenario
@@ -142,15 +141,6 @@ class Machine:
     def link_of(self, name: str) -> str:
         """The path of the table of the link above a node."""
         return self.present.table_of_link(self.present.own_link(name))
-
-    def wires(self, source: str, target: str) -> Iterator[tuple[str, str]]:
-        """The links from one node to another of the same host, each with its direction.
-
-        Requests that are redirected take more links; their own links are among these.
-        """
-        way, back = ((end, *self.present.above(end)) for end in (source, target))
-        yield from ((f"{up}-{down}", "up") for down, up in pairwise(way) if down not in back)
-        yield from ((f"{up}-{down}", "down") for down, up in pairwise(back) if down not in way)
 
 
 def run_job(

@@ -488,17 +488,18 @@ class Fabric(Workloads):
         seed: int | None = None,
         executor: Executor | None = None,
     ) -> Explanation:
-        """Runs the fabric and finds what its flows wait for, and which changes would help.
+        """Runs the fabric, finds what its flows and schedules wait for, and changes that help.
 
         Args:
-            flow: The id of the flow to explain; by default all flows.
+            flow: The id of the flow or schedule to explain; by default all of them.
             what_if: Whether to run again with the limit of each bottleneck raised.
             seed: The seed of the run, instead of the fabric's seed.
             executor: The executor of the runs, such as `ProcessPoolExecutor()` or
                 `Client.get_executor()` of Dask.
 
         Raises:
-            ScenarioError: The fabric cannot be built, has no flows, or has no flow of this id.
+            ScenarioError: The fabric cannot be built, has no flows and no schedules, or none with
+                this id.
         """
         if what_if:
             refuse_many(self._models)

@@ -1,4 +1,4 @@
-"""`peerlane explain`: explains the rates of flows."""
+"""`peerlane explain`: explains the rates of flows and schedules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ def explain(  # noqa: PLR0913 - each is an option
     scenario: ScenarioRequest,
     *,
     flow: Annotated[
-        str | None, typer.Option(metavar="ID", help="The flow to explain; all, if absent.")
+        str | None,
+        typer.Option(metavar="ID", help="The flow or schedule to explain; all, if absent."),
     ] = None,
     what_if: Annotated[
         bool,
@@ -29,7 +30,7 @@ def explain(  # noqa: PLR0913 - each is an option
     every: ShowAll = False,
     json_to: JsonTo = None,
 ) -> None:
-    """Say where the flows of a scenario wait, and which changes would help.
+    """Say where the flows and schedules of a scenario wait, and which changes would help.
 
     The first line is for the whole fabric. It names the place at which raising the limit gains
     most, the rates at this place, and the steps that raise the limit, one after the other, until
@@ -62,6 +63,12 @@ def explain(  # noqa: PLR0913 - each is an option
     for credit, tags, outstanding bytes, acknowledgements or its own next step, this wait limits the
     flow, even if it is the smaller part of the flow's time. docs/reference/waits.md has more
     details, and the keys that raise each limit.
+
+    The rate of a schedule is its bus bandwidth. Its time is divided along its critical path:
+    transfers count for the busiest wire on their way as long as this wire can have been busy;
+    "transfers" is the rest of their time, "flags" the time until the next device has seen that data
+    is complete. Changes are made at all devices of a schedule, or at all similar links, and other
+    algorithms, requests and engines are tried, too.
 
     With --error-bars, the sentence of each place has the range in which its rate may lie, and the
     default on which the range depends most.

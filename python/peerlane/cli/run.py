@@ -220,7 +220,7 @@ def _page(
     from peerlane.report.run import run_page
 
     explanation = None
-    if request.explain and result.waits and not result.partial:
+    if request.explain and (result.waits or result.schedules) and not result.partial:
         with progress(f"explaining {Path(request.scenario.file).name}") as bar:
             explanation = _explained(simulation, result, request, read, progress=bar)
         if bars is not None:

@@ -10,6 +10,7 @@ from peerlane.results.bottleneck import without_numbers
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
+    from peerlane._core import ScenarioError
     from peerlane.explaining.lift import Lifting
     from peerlane.results.bottleneck import Bottleneck, Change, Rates, WhatIf
     from peerlane.results.waits import Cause
@@ -35,6 +36,9 @@ fault is preferred if it gains at least `_MEND` of the largest gain."""
 _LITTLE = 0.25
 """Larger requests, or a comparison (a change that removes a latency), are preferred only if all
 other changes gain less than this part of the largest gain."""
+
+_MOST_REFUSED = 2
+"""The most keys that are named if a scenario cannot be built with a change."""
 
 _FAR_MORE = 1.5
 """A change of several keys is preferred only if it gains this many times as much as a change of
@@ -204,6 +208,15 @@ def _instead(one: Bottleneck, *, is_each: bool) -> set[frozenset[Change]]:
 def _first_changes(one: Bottleneck) -> frozenset[Change]:
     """The set of scenario keys, with values, that the first step against a bottleneck changes."""
     return frozenset(one.steps[0].changes if one.steps else ())
+
+
+def refusal(lift: Lifting, error: ScenarioError) -> str:
+    """The settings of a change with which a scenario cannot be built, and the reason."""
+    said = str(error).partition(" with ")[2] or str(error)
+    if len(lift.keys) <= _MOST_REFUSED:
+        return said
+    reason = said.rpartition(f"{lift.keys[-1]}=")[2].partition(": ")[2]
+    return f"{said.partition(', ')[0]} (and {len(lift.keys) - 1} more): {reason or said}"
 
 
 def in_vain(tried: Iterable[Tried], one: Bottleneck) -> str:

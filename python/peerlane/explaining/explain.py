@@ -1,4 +1,4 @@
-"""Explains the rates of flows by a run that observes waits, and a run for each possible change."""
+"""Explains the rates of flows and schedules by an observed run, and a run for each change."""
 
 from __future__ import annotations
 
@@ -36,21 +36,22 @@ def explain(  # noqa: PLR0913 - each is an option
     executor: Executor | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Explanation:
-    """Runs a scenario, and finds the causes of the waits of its flows, and changes that would help.
+    """Runs a scenario, and finds what its flows and schedules wait for, and changes that help.
 
     Args:
         text: The scenario, as TOML.
         source: The name of the scenario in messages.
         settings: New values of keys, by the paths of the keys.
         seed: The seed, which replaces the seed of the scenario.
-        flow: The flow to explain; all flows, if absent.
+        flow: The flow or schedule to explain; all of them, if absent.
         what_if: Whether to run the scenario again with changes that may lift each limit.
         each: Whether to try changes for all bottlenecks, and not only for the first eight.
         executor: The workers, such as `ProcessPoolExecutor()` or `Client.get_executor()` of Dask.
         progress: A function that is called with the fraction done, 0 to 1.
 
     Raises:
-        ScenarioError: The scenario cannot be built, has no flows, or has no flow of this id.
+        ScenarioError: The scenario cannot be built, has no flows and no schedules, or none with
+            this id.
     """
     simulation = variant(parsed(text, source), settings or {}, seed=seed)
     simulation.watch_waits()
@@ -104,21 +105,28 @@ def explained(  # noqa: PLR0913 - each is an option
 
 
 def _check(result: RunResult, flow: str | None, source: str) -> None:
-    known = [one.id for one in result.flows]
+    schedules = [one.id for one in result.schedules]
+    known = [*(one.id for one in result.flows), *schedules]
     if not known:
         others = ", ".join(_others(result))
-        instead = f"peerlane run measures {others}, and explain is for [[flows]]"
+        instead = f"peerlane run measures {others}, and explain is for [[flows]] and [[schedules]]"
         raise ScenarioError(
             f"{source}: there are no flows to explain; {instead if others else 'write [[flows]]'}"
         )
+    twice = next((one for one in schedules if known.count(one) > 1), None)
+    if twice is not None:
+        raise ScenarioError(
+            f"{source}: a flow and a schedule have the id {twice!r}; write another id for one"
+        )
     if flow is not None and flow not in known:
-        raise ScenarioError(f"{source}: there is no flow {flow!r}; {advice(flow, known)}")
+        noun = "flow or schedule" if schedules else "flow"
+        raise ScenarioError(f"{source}: there is no {noun} {flow!r}; {advice(flow, known)}")
 
 
 def _others(result: RunResult) -> Iterator[str]:
     """For each section with workloads that are no flows, words about these workloads."""
     for section, rows in result.workloads.items():
         ids = [one.id for one in rows]
-        if ids and section != "flows":
+        if ids:
             more = ", ..." if len(ids) > _MOST_IDS else ""
             yield f"[[{section}]] ({', '.join(ids[:_MOST_IDS])}{more})"

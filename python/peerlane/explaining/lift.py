@@ -54,8 +54,13 @@ class Lifting:
 
     @property
     def is_of_software(self) -> bool:
-        """Whether the software that moves flows would have to make larger requests."""
-        return self.keys[0].endswith(".request_size")
+        """Whether the software would have to make larger requests, or move data in another way."""
+        return self.keys[0].endswith(".request_size") or self.is_of_schedules
+
+    @property
+    def is_of_schedules(self) -> bool:
+        """Whether a schedule would have another algorithm, or other requests."""
+        return self.keys[0].startswith("schedules.")
 
     @property
     def is_comparison(self) -> bool:

@@ -15,11 +15,12 @@ from peerlane import _core
 from peerlane._core import read_value
 from peerlane.dotted import join_path, split_path
 from peerlane.explaining.lift import Lifting, setting, subject
+from peerlane.explaining.schedules import other_ways
 from peerlane.explaining.sizes import READ_REQUEST, faults, of_software
 from peerlane.explaining.slots import slots
 from peerlane.figures.quantities import amount_of
 from peerlane.results.bottleneck import OF_FLOW
-from peerlane.results.waits import Cause
+from peerlane.results.waits import COMPUTE, FLAGS, SUMS, TRANSFERS, Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +43,14 @@ _CACHE = ("write_cache", "64 MiB")
 
 _WALK_CACHE = ("walk_cache_entries", 4096)
 """The key for the cache of a host's page tables, and the largest number of its entries."""
+
+_OF_STEPS: dict[str | None, list[Row]] = {
+    COMPUTE: [("kernel_latency", [], None, ["0 ns"])],
+    FLAGS: [("poll_latency", [], None, ["0 ns"])],
+    SUMS: [("memory_bandwidth", [2, 4, 8], None, [])],
+    TRANSFERS: [("copy_latency", [], None, ["0 ns"])],
+}
+"""The keys of GPUs for the waits of schedules, by the `detail` of the wait."""
 
 _OF_MAPPING = ("iommu_page", "iommu_mapped")
 """The keys of a host that a scenario may have only with `iommu`."""
@@ -74,7 +83,7 @@ def liftings(
     larger = list(of_software(present, one))
     if any(lift.is_of_software and len(lift.keys) == len(one.flows) for lift in larger):
         found = [lift for lift in found if not lift.keys[0].endswith(READ_REQUEST)]
-    found += larger
+    found += [*larger, *other_ways(present, one)]
     return [lift for lift in dict.fromkeys(found) if lift.before not in lift.values[:1]]
 
 
@@ -145,11 +154,30 @@ def _without_order(present: Present, one: Bottleneck) -> list[Lifting]:
 
 def of_limit(present: Present, one: Bottleneck) -> list[Lifting]:
     """Changes of keys that lift a limit by the catalogue, for all places of the limit together."""
-    places = [_at(present, one, cause) for cause in one.causes]
+    places = [_at(present, one, cause) for cause in _causes(present, one)]
     found = [_side_by_side(alike) for alike in zip(*places, strict=False)]
     if one.kind == "software" and found and not found[0].keys[0].startswith("devices."):
         return [_together(found)]  # all keys are costs of one system call
     return found
+
+
+def _causes(present: Present, one: Bottleneck) -> Sequence[Cause]:
+    """The causes at all places that have to change together.
+
+    For a schedule, these are also the places that are not on the critical path: all its devices,
+    all links of these, or all links above these. If a change left them out, another path through
+    them would become the critical one.
+    """
+    if one.section == "flows" or set(one.where) & set(present.slow_slots()):
+        return one.causes
+    devices = dict.fromkeys(end for flow in one.flows for end in present.ends_of_flow(flow))
+    if one.kind == "wire":
+        links = dict.fromkeys(link for flow in one.flows for link in present.way(flow))
+        own = set(map(present.own_link, devices))
+        names = [link for link in links if (link in own) == (one.where[0] in own)]
+    else:
+        names = [] if one.kind == "socket" else list(devices)
+    return [replace(one.causes[0], where=where) for where in dict.fromkeys((*names, *one.where))]
 
 
 def _at(present: Present, one: Bottleneck, cause: Cause) -> list[Lifting]:
@@ -213,7 +241,7 @@ def _tables(present: Present, one: Bottleneck, cause: Cause) -> Iterable[str]:
     if cause.kind in {"credit", "replay-buffer"}:
         end = _end(present, cause, sends=cause.kind == "replay-buffer")
         return [] if end is None else [present.table(end)]
-    if cause.kind == "other":
+    if cause.kind == "other" and cause.detail != TRANSFERS:
         return []
     return [present.table(where.rpartition(".")[0] if cause.kind == "socket" else where)]
 
@@ -230,11 +258,14 @@ def _end(present: Present, limit: Cause, *, sends: bool) -> str | None:
 
 def _in_tables(present: Present, limit: Cause, tables: Sequence[str]) -> Iterator[Lifting]:
     """Changes of keys in tables that lift a limit, without keys whose value sets no limit."""
-    for row in present.scenario.lifts(tables[0], limit.kind, limit.detail):
+    parts = _OF_STEPS.get(limit.detail, [])
+    kinds = ("datapath", "tags") if limit.detail == TRANSFERS else (limit.kind,) * (not parts)
+    lifts = [row for kind in kinds for row in present.scenario.lifts(tables[0], kind, limit.detail)]
+    for row in (*parts, *lifts):
         keys, own = _keys(present, limit, tables, row)
         before = present.before(limit, keys[0])
         first = present.of_others(limit, keys[0])
-        is_part = limit.kind in _OF_PARTS and limit.detail != OF_FLOW
+        is_part = row in parts or (limit.kind in _OF_PARTS and limit.detail != OF_FLOW)
         yield from _lifting(keys, before, own, first, is_part=is_part)
 
 

@@ -161,8 +161,20 @@ class Present:
                 return node.upstream.to, node.name
         return next(((one.source, one.target) for one in self.tree.cables if one.id == link), None)
 
+    def is_schedule(self, flow: str) -> bool:
+        """Whether the id is the id of a schedule, and not of a flow."""
+        return flow in self.scenario.members("schedules")
+
+    def reads(self, flow: str) -> bool:
+        """Whether the requests of a flow or a schedule are reads."""
+        if self.is_schedule(flow):
+            return self.value(join_path(("schedules", flow, "by"))) == "pull"
+        return self.value(join_path(("flows", flow, "direction"))) == "read"
+
     def ends_of_flow(self, flow: str) -> tuple[str, ...]:
-        """The nodes at the ends of a flow; the requester is first."""
+        """The nodes at the ends of a flow, with the requester first; the devices of a schedule."""
+        if self.is_schedule(flow):
+            return tuple(self.scenario.get(join_path(("schedules", flow, "devices"))))
         keys = (join_path(("flows", flow, end)) for end in ("from", "to"))
         names = {node.name for node in self.tree.nodes}
         return tuple(one for one in map(self.scenario.get, keys) if one in names)

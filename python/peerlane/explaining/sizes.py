@@ -44,11 +44,7 @@ def faults(present: Present, one: Bottleneck) -> Iterator[Lifting]:
 def _requests(present: Present, one: Bottleneck) -> Iterator[Lifting]:
     """Changes of read requests that limit a device, if they are smaller than after a reset."""
     small = _RESET if one.kind in {"tags", "outstanding"} else _SMALL if one.kind == "wire" else 0
-    reads = (
-        flow
-        for flow in one.flows
-        if present.value(join_path(("flows", flow, "direction"))) == "read"
-    )
+    reads = filter(present.reads, one.flows)
     found: dict[str, Value] = {}
     ends = (end for flow in reads for end in present.ends_of_flow(flow)[:1])
     for table in dict.fromkeys(map(present.table, ends)):

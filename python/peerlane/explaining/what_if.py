@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, replace
 from itertools import islice
@@ -20,11 +21,13 @@ from peerlane.explaining.choice import (
     is_elsewhere,
     is_upgrade,
     lean,
+    refusal,
     settled,
     unsaid,
     worth,
 )
 from peerlane.explaining.lifting import liftings, of_limit
+from peerlane.explaining.schedules import schedules
 from peerlane.explaining.sizes import faults
 from peerlane.fabric.variant import variant
 from peerlane.results.bottleneck import (
@@ -35,7 +38,6 @@ from peerlane.results.bottleneck import (
     Loss,
     Rates,
     WhatIf,
-    next_limits,
     without_numbers,
 )
 from peerlane.results.collection import Collection
@@ -96,8 +98,8 @@ class Case:
         self._scenario = scenario
         self._present = present
         self._slow = present.slow_slots()
-        self._before = result.explain(self._slow)
-        self._ends = {flow.id: (flow.source, flow.target) for flow in result.flows}
+        self._before = result.explain(self._slow, schedules(result, present.tree))
+        self._ends = result.ends
         self._seed = result.seed
         self._is_little = result.is_little
         self._executor = executor
@@ -260,7 +262,7 @@ class Case:
             try:
                 found += self._further(one, self._tried_until(one, lift))
             except ScenarioError as error:
-                refused.append(str(error).partition(" with ")[2] or str(error))
+                refused.append(refusal(lift, error))
         helping = [each for each in found if self._helps(one, each)]
         # If two liftings make the same changes, the later one is kept: the lifting that removes a
         # fault, or the lifting with more keys.
@@ -382,7 +384,7 @@ class Case:
         lift, after = tried.lifting, tried.what_if.next
         limits = [cause for each in self._before.bottlenecks for cause in each.causes]
         is_limit = one.causes[0] in limits
-        is_other = lift.is_setting or lift.is_comparison
+        is_other = lift.is_setting or lift.is_comparison or lift.is_of_schedules
         if not is_limit or is_other or not after or after[0] in one.causes:
             return None
         first = after[0]
@@ -452,19 +454,29 @@ class Case:
             chosen.setdefault(tuple(map(without_numbers, (flow, *self._ends[flow]))), flow)
         found = []
         for flow in list(chosen.values())[:_MOST_ALONE]:
-            own = join_path(("flows", flow))
-            needed = {self._scenario.get(f"{own}.{key}") for key in ("carries", "after")}
             left_out = [
                 join_path((section, other))
                 for section in LISTS
                 for other in self._scenario.members(section)
-                if other not in {flow, *needed}
+                if other not in self._needed(flow)
             ]
+            if not left_out:
+                return None
             try:
                 found.append(self._run({}, left_out).flows[flow])
             except ScenarioError:
                 return None
         return _what_if(found)
+
+    def _needed(self, flow: str) -> set[object]:
+        """The ids of a flow and of the flows that it needs, or of a schedule and its steps."""
+        value = self._scenario.get
+        if not self._present.is_schedule(flow):
+            own = join_path(("flows", flow))
+            return {flow, *(value(f"{own}.{key}") for key in ("carries", "after"))}
+        steps = self._scenario.members("steps")
+        own_steps = (one for one in steps if value(join_path(("steps", one, "schedule"))) == flow)
+        return {flow, *own_steps}
 
     def _run(self, settings: Mapping[str, Value], left_out: Sequence[str] = ()) -> Explanation:
         """Runs the scenario with changed keys and without some workloads, each case only once."""
@@ -493,7 +505,8 @@ def _explanation(scenario: Scenario, settings: Mapping[str, Value], seed: int) -
     """Runs the scenario with settings; returns the waits of its flows."""
     simulation = variant(scenario, settings, seed=seed, warns=False)
     simulation.watch_waits()
-    return simulation.run().explain()
+    result = simulation.run()
+    return result.explain(schedules=schedules(result, simulation.tree()))
 
 
 def _what_if(
@@ -503,9 +516,13 @@ def _what_if(
 ) -> WhatIf:
     """The rates and limits of flows in a run, with the changes and the losses of the run."""
     rates = Rates.of(flow.bytes_per_second for flow in flows)
-    limits = next_limits(flow.limit for flow in flows)
-    there = [flow for flow in flows if flow.limit and flow.limit.place in limits[:1]]
-    is_full = all(flow.share_at(limits[0]) >= FULL for flow in there)
+    counted = Counter(place for flow in flows for place in flow.limits)
+    limits = tuple(place for place, _ in counted.most_common())
+    there = [flow for flow in flows if limits[0] in flow.limits] if limits else []
+    is_full = all(
+        flow.share_at(limits[0]) >= FULL or (limits[0].kind == "socket" and flow.section == "flows")
+        for flow in there
+    )
     is_down = any(flow.limit and flow.limit.kind == "wire" and flow.limit.detail for flow in there)
     return WhatIf(changes, rates, limits, losses, is_full and not is_down)
 

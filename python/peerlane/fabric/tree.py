@@ -276,6 +276,31 @@ class Tree(Document):
             node = self.nodes[node.upstream.to]
         return node
 
+    def wires(self, source: str, target: str) -> list[tuple[str, str]]:
+        """The links from one node to another of the same host, each with its direction.
+
+        The connection of two sockets of the host is one of them. Requests that are redirected take
+        more links than these.
+        """
+        up, down = self._links_above(source), self._links_above(target)
+        way = [(f"{link.to}-{name}", "up") for name, link in up.items() if name not in down]
+        back = [(f"{link.to}-{name}", "down") for name, link in down.items() if name not in up]
+        if way and back and up.keys().isdisjoint(down):
+            first, second = ([*links.values()][-1] for links in (up, down))
+            sockets = [link.socket for link in (first, second) if link.socket is not None]
+            if len(set(sockets)) > 1:
+                between = f"{first.to}.{min(sockets)}-{max(sockets)}"
+                way.append((between, "forth" if sockets[0] < sockets[1] else "back"))
+        return [*way, *back[::-1]]
+
+    def _links_above(self, name: str) -> dict[str, Upstream]:
+        """The links from a node up to its host, by the nodes below them."""
+        found: dict[str, Upstream] = {}
+        while (link := self.nodes[name].upstream) is not None:
+            found[name] = link
+            name = link.to
+        return found
+
     def fibres_of(self, network: Network) -> list[Fibre]:
         """The fibres between the routers of `network`."""
         members = set(network.routers)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from peerlane.dotted import split_path
 from peerlane.formats import NONE, percent
@@ -152,7 +151,8 @@ class Bottleneck(Document):
     """A place where flows wait, or several places that are alike, such as the links of devices.
 
     `flows` are the ids of the flows that wait at the place, and `share` is the mean share of their
-    time for which they wait. `amount` is the number or size of the resource for which flows wait,
+    time for which they wait. If `section` is "schedules", the ids are of schedules, and the rates
+    are their bus bandwidths. `amount` is the number or size of the resource for which flows wait,
     such as tags, if a key states it. `reason` describes a fault on the path of the flows, such as
     bit errors, if the first change removes this fault.
 
@@ -185,6 +185,7 @@ class Bottleneck(Document):
     is_limit: bool = True
     adds_up: bool = False
     is_full: bool = True
+    section: Literal["flows", "schedules"] = "flows"
 
     @property
     def causes(self) -> tuple[Cause, ...]:
@@ -199,7 +200,11 @@ class Bottleneck(Document):
         total = f"{_gigabytes(self.rates.total)} GB/s"
         if self.error_bar is not None:
             total += f" ({self.error_bar.said(_gigabytes)})"
-        if flows == 1:
+        if self.section == "schedules":
+            moved = f"{self.flows[0]} has a bus bandwidth of {total}"
+            if flows > 1:
+                moved = f"{flows} schedules have bus bandwidths of {self.rates.each} GB/s"
+        elif flows == 1:
             moved = f"{self.flows[0]} moves {total}"
         elif self.adds_up or self.error_bar is not None:
             verb = "share" if self.adds_up and len(self.where) == 1 else "move"
@@ -243,9 +248,9 @@ class Bottleneck(Document):
             if not here and len(found) == len(self.flows) > 1:
                 return "each device's own link is the limit"
             return _state(found, is_full=what_if.is_full)
-        forms = dict.fromkeys(map(_form, found))
+        forms = dict.fromkeys(map(form_of, found))
         states = (
-            _state([one for one in found if _form(one) == form], is_full=what_if.is_full)
+            _state([one for one in found if form_of(one) == form], is_full=what_if.is_full)
             for form in forms
         )
         return "; ".join(islice(states, 2 if what_if is self.alone else 1))
@@ -278,7 +283,9 @@ class Bottleneck(Document):
             return f"{_names(self.causes)} {'loses' if is_one else 'lose'} time, {self.detail}"
         if self.kind == "wire" and (self.share < FULL or not self.is_full):
             return f"{_names(self.causes)} {'is' if is_one else 'are'} the limit"
-        return _state(self.causes, self.amount)
+        return _state(
+            self.causes, self.amount, is_full=self.section == "flows" or self.share >= FULL
+        )
 
     def _step(self, number: int) -> str:
         step = self.steps[number]
@@ -342,13 +349,8 @@ def joined(names: Sequence[str]) -> str:
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
-def next_limits(limits: Iterable[Cause | None]) -> tuple[Cause, ...]:
-    """The places in the limits of flows; the place that limits most flows is first."""
-    counted = Counter(limit.place for limit in limits if limit is not None)
-    return tuple(place for place, _ in counted.most_common())
-
-
-def _form(cause: Cause) -> tuple[str, str, str | None, str | None]:
+def form_of(cause: Cause) -> tuple[str, str, str | None, str | None]:
+    """What the causes of waits at similar places have in common."""
     return cause.kind, without_numbers(cause.where), cause.direction, cause.detail
 
 
@@ -378,8 +380,12 @@ def _noun(causes: Sequence[Cause], amount: Value = None) -> str:
         "datapath": f"the datapath or the pace of {names}",
         "memory": f"{detail or 'the memory'} of {names}",
         "socket": f"the connection of sockets {names}{_sockets(causes)}",
-        "software": f"the software of {names}",
-        "latency": f"the latency of the way to {names} and back",
+        "software": f"{detail or 'the software'} of {names}",
+        "latency": (
+            f"the latency of {detail} to {names}"
+            if detail
+            else f"the latency of the way to {names} and back"
+        ),
     }.get(kind, names)
 
 
@@ -404,13 +410,13 @@ def _state(causes: Sequence[Cause], amount: Value = None, *, is_full: bool = Tru
     if kind == "wire":
         return f"{names} {is_} {'full' if is_full else 'the limit'}"
     if kind == "socket":
-        return f"{_noun(causes)} {is_} full"
+        return f"{_noun(causes)} {is_} {'full' if is_full else 'the limit'}"
     if kind in {"tags", "outstanding"}:
         many = "tags" if kind == "tags" else _FEW.get(detail or "")
         few = f"few {many}" if many else f"little {_SPACE}"
         return f"{names} {has} too {few}{much}"
     if kind == "other":
-        return f"the limit of {names} is not known"
+        return f"the limit of {f'{detail} of ' if detail else ''}{names} is not known"
     return f"{_noun(causes, amount)} {is_ if one else 'is'} the limit"
 
 

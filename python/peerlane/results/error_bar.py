@@ -92,9 +92,15 @@ class ErrorBars(Document):
     refused: Mapping[str, str]
     runs: int
 
-    def of_flows(self, ids: Iterable[str]) -> ErrorBar | None:
-        """The error bar of the total rate of some flows; `None` if no flow has a rate."""
-        paths = (join_path(("flows", flow, "bytes_per_second")) for flow in ids)
+    def of_flows(self, ids: Iterable[str], section: str = "flows") -> ErrorBar | None:
+        """The error bar of the total rate of some flows; `None` if no flow has a rate.
+
+        Args:
+            ids: The ids of the flows, or of schedules, whose rates are their bus bandwidths.
+            section: "flows" or "schedules".
+        """
+        rate = "bytes_per_second" if section == "flows" else "bus_bytes_per_second"
+        paths = (join_path((section, one, rate)) for one in ids)
         bars = [self.bars[path] for path in paths if path in self.bars]
         if not bars:
             return None

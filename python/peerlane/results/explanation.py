@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from peerlane.formats import percent
 from peerlane.results import markup
@@ -11,8 +11,8 @@ from peerlane.results.bottleneck import (
     OF_FLOW,
     Bottleneck,
     Rates,
+    form_of,
     joined,
-    without_numbers,
 )
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, encode
@@ -34,12 +34,14 @@ bottleneck mentions it."""
 
 @dataclass(frozen=True, slots=True)
 class FlowExplanation(Document):
-    """The explanation of the rate of one flow.
+    """The explanation of the rate of one flow, or of the bus bandwidth of one schedule.
 
     `shares` divide the time of the flow, from its start to its last request, by the causes of
     waits. The longest wait is first, and the shares add up to 1. `limit` is the cause that limits
     the rate. It is `None` if the flow was too short to be observed, or if nothing of the flow
     arrived for a long time before its end; in this second case, `silence` has a sentence about it.
+    For a schedule, `section` is "schedules", and the shares divide its critical path; `limit` is
+    one of the similar places at which most of the time passes.
     """
 
     id: str
@@ -47,6 +49,34 @@ class FlowExplanation(Document):
     limit: Cause | None
     shares: tuple[Share, ...]
     silence: str | None = None
+    section: Literal["flows", "schedules"] = "flows"
+
+    @property
+    def limits(self) -> tuple[Cause, ...]:
+        """The places that limit the rate: all similar places of a critical path, or one."""
+        if self.limit is None:
+            return ()
+        if self.section == "flows":
+            return (self.limit.place,)
+        return tuple(sorted((share.cause.place for share in self._of_limit()), key=_by_number))
+
+    @property
+    def places(self) -> list[Share]:
+        """The shares, in which similar places of a critical path are one entry."""
+        if self.section == "flows":
+            return list(self.shares)
+        groups: dict[object, list[Share]] = {}
+        for share in self.shares:
+            groups.setdefault(form_of(share.cause), []).append(share)
+        found = [
+            replace(
+                alike[0],
+                where=joined([share.where for share in sorted(alike, key=_by_number)]),
+                share=sum(share.share for share in alike),
+            )
+            for alike in groups.values()
+        ]
+        return sorted(found, key=lambda one: -one.share)
 
     @property
     def limit_share(self) -> float:
@@ -75,6 +105,8 @@ class FlowExplanation(Document):
         if self.limit is None:
             return "", self.silence or "too short to be seen"
         share = percent(self.limit_share)
+        if self.section == "schedules":
+            return share, told(self.places[0].cause)
         others = [share.cause.detail or "others" for share in self._of_limit()]
         limit = (
             replace(self.limit, detail=joined(sorted(others[:_MOST_NAMES]) + others[_MOST_NAMES:]))
@@ -85,11 +117,14 @@ class FlowExplanation(Document):
 
     def _of_limit(self) -> list[Share]:
         """The entries of `shares` that belong to the limit of the flow."""
+        if self.limit is not None and self.section == "schedules":
+            alike = form_of(self.limit)
+            return [share for share in self.shares if form_of(share.cause) == alike]
         if self.limit is None or self.limit.kind != "arbitration":
             return [share for share in self.shares if share.cause == self.limit]
         place = self.limit.where, self.limit.direction
-        alike = (share for share in self.shares if share.kind == "arbitration")
-        return [share for share in alike if (share.where, share.direction) == place]
+        packets = (share for share in self.shares if share.kind == "arbitration")
+        return [share for share in packets if (share.where, share.direction) == place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +153,10 @@ class Explanation(Document):
 
     def with_error_bars(self, found: ErrorBars) -> Explanation:
         """The explanation with the error bar of the rate at each bottleneck."""
-        barred = (replace(one, error_bar=found.of_flows(one.flows)) for one in self.bottlenecks)
+        barred = (
+            replace(one, error_bar=found.of_flows(one.flows, one.section))
+            for one in self.bottlenecks
+        )
         return replace(self, bottlenecks=Collection(barred, key="where"))
 
     def to_json(self) -> dict[str, Any]:
@@ -136,8 +174,13 @@ class Explanation(Document):
         return markup.page(*failures, *places, *(_marked_up(flow) for flow in self.flows))
 
 
+def _by_number(place: Cause | Share) -> tuple[int, str]:
+    """The key by which places whose names differ only in numbers are sorted."""
+    return len(place.where), place.where
+
+
 def bottlenecks(
-    flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, str]], slow: Iterable[str] = ()
+    flows: Iterable[FlowExplanation], ends: Mapping[str, tuple[str, ...]], slow: Iterable[str] = ()
 ) -> list[Bottleneck]:
     """The places that limit flows; the place where flows could gain most is first.
 
@@ -147,11 +190,11 @@ def bottlenecks(
 
     Args:
         flows: The flows.
-        ends: The two ends of each flow, by its id.
+        ends: The two ends of each flow, by its id; none for a schedule.
         slow: The links of devices that are slower than necessary.
     """
     slow = set(slow)
-    found = places(((one.limit.place, one) for one in flows if one.limit is not None), slow)
+    found = places(((place, one) for one in flows for place in one.limits), slow)
     return sorted(
         found,
         key=lambda one: (
@@ -178,19 +221,21 @@ def places(
 ) -> list[Bottleneck]:
     """The places where flows wait; similar places are one bottleneck.
 
-    A place that is in `slow` is not similar to a place that is not.
+    A place that is in `slow` is not similar to a place that is not. Flows and schedules that wait
+    at one place are two bottlenecks.
     """
     groups: dict[tuple[object, ...], dict[Cause, list[FlowExplanation]]] = {}
     for place, flow in waiting:
-        form = (place.kind, without_numbers(place.where), place.direction, place.detail)
-        groups.setdefault((*form, place.where in slow), {}).setdefault(place, []).append(flow)
+        form = (*form_of(place), place.where in slow, flow.section)
+        groups.setdefault(form, {}).setdefault(place, []).append(flow)
     return [_made(alike) for alike in groups.values()]
 
 
 def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
     """The bottleneck of flows that wait at similar places."""
     waiting = [(place, flow) for place, flows in places.items() for flow in flows]
-    first, _ = waiting[0]
+    first, first_flow = waiting[0]
+    known = {flow.id: flow for _, flow in waiting}
     lost = (
         share.detail
         for place, flow in waiting
@@ -202,17 +247,18 @@ def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
         where=tuple(place.where for place in places),
         direction=first.direction,
         detail=next(filter(None, lost), first.detail),
-        flows=tuple(flow.id for _, flow in waiting),
-        share=sum(flow.share_at(place) for place, flow in waiting) / len(waiting),
-        rates=Rates.of(flow.bytes_per_second for _, flow in waiting),
+        flows=tuple(known),
+        section=first_flow.section,
+        share=sum(flow.share_at(place) for place, flow in waiting) / len(known),
+        rates=Rates.of(flow.bytes_per_second for flow in known.values()),
     )
 
 
-def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Iterable[str]) -> bool:
+def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, ...]], slow: Iterable[str]) -> bool:
     """Whether flows are as fast as their device permits, or as fast as their `interval` permits.
 
     In these cases the limit is the wire of the device's own link, the device's flash, or the
-    `interval` of the flow.
+    `interval` of the flow. It is never the case for a schedule, which has no ends.
     """
     if one.detail in {OF_FLOW, "the flash"}:
         return True
@@ -222,8 +268,8 @@ def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Itera
     if len(one.where) > 1 and len(one.flows) == len(one.where):
         devices = [*(ends[flow] for flow in one.flows)]  # each flow waits at another place
     else:
-        requesters = {ends[flow][0] for flow in one.flows}
-        device = ends[one.flows[0]] if len(one.flows) == 1 else tuple(requesters)
+        requesters = {ends[flow][:1] for flow in one.flows}
+        device = ends[one.flows[0]] if len(one.flows) == 1 else min(requesters)
         devices = [device if len(requesters) == 1 else ()] * len(one.where)
     return all(
         any(where.endswith(f"-{end}") for end in own)
@@ -233,7 +279,7 @@ def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, str]], slow: Itera
 
 def _lines(flow: FlowExplanation) -> list[str]:
     lines = [flow.sentence]
-    lines += [f"  {percent(share.share):>7}  {told(share.cause)}" for share in flow.shares]
+    lines += [f"  {percent(share.share):>7}  {told(share.cause)}" for share in flow.places]
     return lines
 
 
@@ -243,6 +289,6 @@ def _marked_up(flow: FlowExplanation) -> str:
         "<tr>"
         f'<td class="number">{percent(share.share)}</td><td>{markup.bar(share.share)}</td>'
         f"<td>{markup.escape(told(share.cause))}</td></tr>"
-        for share in flow.shares
+        for share in flow.places
     ]
     return "".join((markup.title(flow.sentence), f"<table>{''.join(rows)}</table>"))

@@ -363,11 +363,14 @@ class RunResult(Document):
                 parts += [markup.title(f"{name}{which}"), markup.table_of(busiest, _LEFT_OUT)]
         return markup.page(*parts)
 
-    def explain(self, slow: Iterable[str] = ()) -> Explanation:
+    def explain(
+        self, slow: Iterable[str] = (), schedules: Iterable[FlowExplanation] = ()
+    ) -> Explanation:
         """Explains the rate of each flow: its limit, and the causes of its waits.
 
         Args:
             slow: The links of devices that are slower than necessary, such as a narrow slot.
+            schedules: The explanations of schedules, for which the tree of the fabric is necessary.
 
         Raises:
             ValueError: The waits were not watched by `Simulation.watch_waits`.
@@ -385,30 +388,37 @@ class RunResult(Document):
             flows.append(
                 FlowExplanation(flow.id, flow.bytes_per_second, limit, judged.shares, flow.silence)
             )
-        ends = {flow.id: (flow.source, flow.target) for flow in self.flows}
+        flows += schedules
         places = (
             replace(
                 one,
                 adds_up=self._adds_up(one),
                 is_full=any((where, one.direction) not in used.never for where in one.where),
             )
-            for one in sorted(bottlenecks(flows, ends, slow), key=self.is_little)
+            for one in sorted(bottlenecks(flows, self.ends, slow), key=self.is_little)
         )
         found = Collection(places, key="where")
         return Explanation(self.name, self.seed, found, Collection(flows), tuple(self.faults))
 
+    @property
+    def ends(self) -> dict[str, tuple[str, ...]]:
+        """The two ends of each flow, and no ends for each schedule, by their ids."""
+        found: dict[str, tuple[str, ...]] = {one.id: () for one in self.schedules}
+        return found | {one.id: (one.source, one.target) for one in self.flows}
+
     def is_little(self, one: Bottleneck) -> bool:
         """Whether the flows of a place ran for a negligible part of the longest flow's time."""
-
-        def longest(flows: Iterable[FlowResult]) -> float:
-            times = (flow.under_way_ns for flow in flows)
-            return max((end - begin for begin, end in filter(None, times)), default=0.0)
-
-        own = longest(self.flows[flow] for flow in one.flows)
-        return own < _LITTLE * longest(self.flows)
+        times = {schedule.id: schedule.time_ns or 0.0 for schedule in self.schedules}
+        for flow in self.flows:
+            begin, end = flow.under_way_ns or (0.0, 0.0)
+            times[flow.id] = end - begin
+        own = max(times[flow] for flow in one.flows)
+        return own < _LITTLE * max(times.values())
 
     def _adds_up(self, one: Bottleneck) -> bool:
         """Whether the flows of a place ran at the same time and moved all data of the place."""
+        if one.section == "schedules":
+            return False
         if one.kind == "datapath":  # each device, and each pair of root ports, has one
             return False
         flows = [self.flows[flow] for flow in one.flows]

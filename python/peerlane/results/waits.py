@@ -150,6 +150,15 @@ QUADRANT_PATH = "the path of a quadrant"
 HOST_PATHS = {PEER_PATH, QUADRANT_PATH, "the responses of writes"}
 """The details of waits for paths in a host, or for rules of packets on these paths."""
 
+FLAGS = "flags"
+"""The `detail` of a latency: from the end of data until the target has read the flag behind it."""
+COMPUTE = "the compute time"
+"""The `detail` of software: kernels start or compute."""
+SUMS = "the memory for sums and copies"
+"""The `detail` of a memory: a device sums up or copies data in its own memory."""
+TRANSFERS = "transfers"
+"""The `detail` of the time of transfers in which no wire on their way can have been busy."""
+
 _LEAST = 0.05
 """A wait for a cause other than a wire limits a flow only from this share of its time on."""
 
@@ -243,7 +252,15 @@ _WORDS: dict[str, Callable[[Cause], str]] = {
     "memory": lambda cause: f"{cause.detail or 'the memory'} of {cause.where}",
     "socket": lambda cause: f"the connection of sockets {_on(cause)}",
     "arbitration": lambda cause: f"packets of {cause.detail or 'others'} on {_on(cause)}",
-    "software": lambda cause: f"the software of {cause.where}",
-    "latency": lambda cause: f"the latency of the way to {cause.where} and back",
-    "other": lambda _: "something that the probe does not know",
+    "software": lambda cause: f"{cause.detail or 'the software'} of {cause.where}",
+    "latency": lambda cause: (
+        f"the latency of {cause.detail} to {cause.where}"
+        if cause.detail
+        else f"the latency of the way to {cause.where} and back"
+    ),
+    "other": lambda cause: (
+        f"{cause.detail} of {cause.where} for which no wire is busy"
+        if cause.detail
+        else "something that the probe does not know"
+    ),
 }

@@ -10,6 +10,7 @@ from rich.text import Text
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.formats import gigabytes, percent
 from peerlane.results.bottleneck import said, without_numbers
+from peerlane.results.workload import LISTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,7 +48,8 @@ def explain(
     if each or shares or len(flows) == 1:
         parts += [part for flow in flows for part in _shares(flow)]
     else:
-        parts += _flows(flows)
+        for section in ("flows", "schedules"):
+            parts += _flows([flow for flow in flows if flow.section == section], LISTS[section])
     return Group(*parts)
 
 
@@ -68,13 +70,15 @@ def _bottleneck(one: Bottleneck, *, each: bool) -> Iterator[RenderableType]:
         yield ""
 
 
-def _flows(flows: Sequence[FlowExplanation]) -> Iterator[RenderableType]:
+def _flows(flows: Sequence[FlowExplanation], noun: str) -> Iterator[RenderableType]:
     """A row for each flow; of many flows that are alike, only the slowest has a row."""
+    if not flows:
+        return
     groups: dict[str, list[FlowExplanation]] = {}
     for flow in flows:
         groups.setdefault(without_numbers(flow.sentence), []).append(flow)
-    table = Sheet("flow")
-    table.numbers("GB/s", "share")
+    table = Sheet(noun)
+    table.numbers("GB/s" if noun == LISTS["flows"] else "bus GB/s", "share")
     table.add_column("waits for", "prose")
     lines = []
     for alike in groups.values():
@@ -105,7 +109,8 @@ def _rate(flow: FlowExplanation) -> float:
 
 def _shares(flow: FlowExplanation) -> Iterator[RenderableType]:
     """The shares of all waits of a flow, as text."""
-    yield Text(f"{flow.id}: {gigabytes(flow.bytes_per_second)} GB/s", "bold")
+    of_schedule = "bus bandwidth " * (flow.section == "schedules")
+    yield Text(f"{flow.id}: {of_schedule}{gigabytes(flow.bytes_per_second)} GB/s", "bold")
     if flow.shares:
         table = Sheet("waits for", "where")
         table.add_column("direction")
@@ -113,7 +118,7 @@ def _shares(flow: FlowExplanation) -> Iterator[RenderableType]:
         table.numbers("share")
         table.add_column("")
         table.fold("")
-        for one in flow.shares:
+        for one in flow.places:
             bar = "█" * round(_BAR * one.share)
             cells = (one.kind, one.where, one.direction or "", one.detail or "", percent(one.share))
             table.add_row(*cells, bar)
