@@ -16,7 +16,9 @@ from rich.console import Console
 from peerlane.advising.advise import advise
 from peerlane.advising.collectives import Ranks, extrapolated, fastest, read_size, read_sizes
 from peerlane.advising.machine import Machine
+from peerlane.advising.ranges import Kinds
 from peerlane.cli.tables.advise import advice
+from peerlane.dotted import split_path
 from peerlane.measured.reading import rows_of
 from peerlane.report.advice import advice_page
 from peerlane.report.page import Origin
@@ -239,6 +241,83 @@ def test_the_output_fits_its_terminal(width: int, parts: int) -> None:
     cells = cells if width == 80 else [line for line in cells if "int32" not in line]
     assert max(map(cell_len, cells)) <= width
     assert sum(line.startswith("   D\\D") for line in shown) == 2 + parts * 2 - parts % 2
+
+
+@cache
+def with_ranges() -> Advice:
+    return advise(FOUR, devices=["a0", "b0"], sizes=[1024, 4096], error_bars=True)
+
+
+def test_each_measured_number_has_a_range() -> None:
+    found = with_ranges()
+    assert found.error_bars is not None
+    assert found.error_bars.bars.keys() == found.numbers().keys()
+    for path, value in found.numbers().items():
+        bar = found.error_bars.bars[path]
+        assert bar.value == value
+        assert bar.low <= value <= bar.high, path
+    moved = {
+        key for bar in found.error_bars.bars.values() for key in (one.key for one in bar.causes)
+    }
+    assert {"devices.gpu.kernel_latency", "devices.gpu.store_payload"} <= moved
+
+
+def test_a_range_is_that_of_runs_with_the_moved_default() -> None:
+    found = with_ranges()
+    late = {f"devices.{name}.kernel_latency": "5 us" for name in ("a0", "b0")}
+    moved = advise(FOUR, settings=late, devices=["a0", "b0"], sizes=[1024, 4096]).numbers()
+    paths = [path for path in moved if path.endswith(("latency_ns", ".time_ns"))]
+    assert len(paths) >= 8
+    for path in paths:
+        bar = found.range_of(*split_path(path))
+        if bar is None or path.startswith("effects."):
+            continue
+        (kernel,) = (
+            one for one in bar.causes if (one.key, one.to) == ("devices.gpu.kernel_latency", "5 us")
+        )
+        assert kernel.number == pytest.approx(moved[path]), path
+
+
+def test_pairs_that_are_alike_are_measured_once_and_the_slowest_itself() -> None:
+    found = four(devices__a0__upstream__lanes=1)
+    kinds = Kinds(Machine(FOUR, "s", {"devices.a0.upstream.lanes": 1}, None, None), found)
+    assert found.slowest is not None
+    assert kinds.pairs[found.slowest.source, found.slowest.target] == found.slowest
+    # From a0, to a0, and among the others: below one switch or not.
+    ends = {(one.source, one.target) for one in kinds.measured_pairs}
+    assert (
+        sorted((source == "a0", target == "a0") for source, target in ends).count((False, False))
+        == 2
+    )
+    for pair, alike in kinds.pairs.items():
+        one = found.pair(*pair)
+        assert one.latency_ns == pytest.approx(alike.latency_ns, rel=0.01)
+        assert one.bytes_per_second == pytest.approx(alike.bytes_per_second, rel=0.01)
+
+
+def test_the_gain_of_a_change_has_a_range_with_a_sign() -> None:
+    found = with_ranges()
+    for number, one in enumerate(found.effects):
+        bar = found.range_of("effects", str(number), "time_gain")
+        assert bar is not None
+        assert bar.low <= (one.time_gain or 0.0) <= bar.high
+    assert any(one.time_gain is not None and one.time_gain < 0 for one in found.effects)
+
+
+def test_the_ranges_are_printed_below_the_matrices(tmp_path: Path) -> None:
+    console = Console(width=80, highlight=False)
+    with console.capture() as captured:
+        console.print(advice(with_ranges()))
+    shown = captured.get()
+    assert all(cell_len(line) <= 80 for line in shown.splitlines())
+    first, _, last = shown.partition("Ranges of error: ")
+    assert "kernel_latency = 5 us" in last
+    without = replace(with_ranges(), error_bars=None)
+    with console.capture() as captured:
+        console.print(advice(without))
+    assert captured.get().rstrip() == first.rstrip()
+    (tmp_path / "printed.txt").write_text(shown)
+    assert len(rows_of(str(tmp_path / "printed.txt"))) == 3 * 4 + 2 * 2
 
 
 def test_a_pipe_that_nobody_reads_is_quiet(tmp_path: Path) -> None:

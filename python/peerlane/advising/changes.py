@@ -66,6 +66,32 @@ def effects(
     changes = list({frozenset(one.keys.items()): one for one in tried if one.keys}.values())
     if row is not None:
         changes += [_Change(schedule=("by", "pull")), _Change(schedule=("engine", "copy"))]
+    found = _tried(machine, ranks, changes, slowest, row, progress)
+    listed = [one for one in found if any(abs(gain) >= LEAST for gain in one.gains)]
+    return sorted(listed, key=lambda one: -sum(one.gains))
+
+
+def again(
+    machine: Machine,
+    ranks: Ranks,
+    found: Sequence[Effect],
+    slowest: Pair | None,
+    row: AllReduce | None,
+) -> list[Effect]:
+    """The same changes of another fabric, with the options of `effects`."""
+    changes = [_Change(one.settings, _key_and_value(one.schedule)) for one in found]
+    return _tried(machine, ranks, changes, slowest, row, lambda _: None)
+
+
+def _tried(  # noqa: PLR0913, PLR0917 - those of `effects`
+    machine: Machine,
+    ranks: Ranks,
+    changes: Sequence[_Change],
+    slowest: Pair | None,
+    row: AllReduce | None,
+    progress: Callable[[float], object],
+) -> list[Effect]:
+    """The effects of changes, by runs."""
     jobs = [job for one in changes for job in _jobs(one, ranks, slowest, row)]
     results = iter(machine.run(jobs, progress))
     found = []
@@ -73,8 +99,14 @@ def effects(
         time = next(results) if row else ""
         rate = next(results) if slowest and _concerns_pair(one) else ""
         found.append(_effect(one, time, rate, row, slowest))
-    listed = [one for one in found if any(abs(gain) >= LEAST for gain in one.gains)]
-    return sorted(listed, key=lambda one: -sum(one.gains))
+    return found
+
+
+def _key_and_value(schedule: str | None) -> tuple[str, str] | None:
+    if schedule is None:
+        return None
+    key, _, value = schedule.partition("=")
+    return key, value
 
 
 def _jobs(one: _Change, ranks: Ranks, slowest: Pair | None, row: AllReduce | None) -> Iterator[Job]:

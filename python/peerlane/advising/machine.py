@@ -56,6 +56,9 @@ class Machine:
         settings: New values of keys, by their paths.
         seed: The seed, which replaces the scenario's own.
         executor: The workers; the processors of this machine, if absent.
+
+    Attributes:
+        runs: The number of runs so far.
     """
 
     def __init__(
@@ -75,6 +78,7 @@ class Machine:
             scenario.remove(section)
         self.scenario = scenario
         self.executor = executor
+        self.runs = 0
         simulation = variant(scenario, {})
         self.seed = simulation.result().seed
         self.present = Present(scenario, simulation.tree())
@@ -127,6 +131,7 @@ class Machine:
         self, jobs: Sequence[Job], progress: Callable[[float], object] = lambda _: None
     ) -> list[RunResult | str]:
         """The results of jobs; if a job's scenario cannot be built, the message instead."""
+        self.runs += len(jobs)
         order = sorted(range(len(jobs)), key=lambda number: -jobs[number].weight)
         found: dict[int, RunResult | str] = {}
         done, total = 0.0, sum(job.weight for job in jobs)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from peerlane.advising.machine import Machine
+    from peerlane.advising.machine import Machine, Table
     from peerlane.results.run import RunResult
 
 _WORD = "16 B"
@@ -43,20 +43,40 @@ def peers(
     ]
     reached = [(one.source, one.target) for one in pairs if one.is_connected]
     both = [pair for pair in reached if pair < pair[::-1] and pair[::-1] in set(reached)]
+    return measured(machine, names, pairs, both, progress)
+
+
+def measured(
+    machine: Machine,
+    names: Sequence[str],
+    pairs: Sequence[Pair],
+    both: Sequence[tuple[str, str]],
+    progress: Callable[[float], object] = lambda _: None,
+) -> tuple[list[Peer], list[Pair]]:
+    """Devices and pairs, with their rates and latencies.
+
+    Args:
+        machine: The fabric.
+        names: The devices whose rates from and to their hosts are measured.
+        pairs: The pairs; a pair that is not connected is left as it is.
+        both: The pairs that are also measured in both directions at once.
+        progress: A function that is called with the fraction done, 0 to 1.
+    """
+    reached = [(one.source, one.target) for one in pairs if one.is_connected]
     hosts = [(name, machine.present.root(name)) for name in names]
     jobs = [
         *(Job.steady(write(*pair)) for pair in reached),
         *(Job.steady(write(*pair), write(*pair[::-1])) for pair in both),
         *(Job.steady(write(*pair)) for pair in hosts),
         *(Job.steady(write(*pair, direction="read")) for pair in hosts),
-        *(_exchange(pair) for pair in reached),
+        *(Job((exchange(pair),)) for pair in reached),
     ]
     results = iter(machine.run(jobs, progress))
     one_way = {pair: rate_of(next(results)) for pair in reached}
     two_ways = {frozenset(pair): rate_of(next(results)) for pair in both}
     from_device, to_device = ([rate_of(next(results)) for _ in names] for _ in range(2))
     latencies = {pair: _latency(next(results)) for pair in reached}
-    measured = [
+    found = [
         replace(
             one,
             bytes_per_second=one_way.get((one.source, one.target)),
@@ -66,7 +86,7 @@ def peers(
         for one in pairs
     ]
     ports = zip(names, to_device, from_device, strict=True)
-    return [_peer(machine, *port) for port in ports], measured
+    return [_peer(machine, *port) for port in ports], found
 
 
 def rate_of(result: RunResult | str) -> float | None:
@@ -77,10 +97,9 @@ def rate_of(result: RunResult | str) -> float | None:
     return None if None in rates else sum(filter(None, rates))
 
 
-def _exchange(pair: tuple[str, str]) -> Job:
+def exchange(pair: tuple[str, str]) -> Table:
     """A kernel that writes a few bytes and a flag, and a kernel that waits for the flag."""
-    fields = {"devices": list(pair), "operation": "broadcast", "size": _WORD}
-    return Job((("schedules", fields),))
+    return "schedules", {"devices": list(pair), "operation": "broadcast", "size": _WORD}
 
 
 def _latency(result: RunResult | str) -> float | None:

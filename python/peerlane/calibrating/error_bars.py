@@ -41,7 +41,7 @@ GROUP = 8
 
 
 @dataclass(frozen=True, slots=True)
-class _Move:
+class Move:
     """A default with a changed value, and the keys of the scenario that set this value."""
 
     name: str
@@ -89,7 +89,7 @@ def error_bars(  # noqa: PLR0913 - each says one thing of the runs
         if nominal.status == "error":
             raise RuntimeError(f"the scenario as it is written does not run: {nominal.error}")
         numbers = dict(measured(nominal.metrics))
-        moves = list(_moves(scenario))
+        moves = list(moves_of(scenario))
         found, refused = study.screen(moves, numbers)
     bars = {path: _bar(path, value, found) for path, value in numbers.items()}
     ranges: dict[str, tuple[str, ...]] = {}
@@ -105,7 +105,7 @@ def measured(metrics: Mapping[str, Scalar]) -> Iterator[tuple[str, float]]:
             yield path, float(value)
 
 
-def _moves(scenario: Scenario) -> Iterator[_Move]:
+def moves_of(scenario: Scenario) -> Iterator[Move]:
     """The changes of all defaults and profiles' settings whose source is no document."""
     paths: dict[str, list[str]] = {}
     inputs = {}
@@ -115,7 +115,7 @@ def _moves(scenario: Scenario) -> Iterator[_Move]:
             inputs[use.input.name] = use.input
     for name, one in inputs.items():
         for to in values_of(name, value_of(one)):
-            yield _Move(name, one.value, to, tuple(paths[name]))
+            yield Move(name, one.value, to, tuple(paths[name]))
 
 
 def values_of(name: str, value: object) -> list[Any]:
@@ -145,7 +145,7 @@ class _Study:
     progress: Callable[[Progress], object] | None
     runs: int = 0
 
-    def run(self, groups: Sequence[tuple[_Move, ...]]) -> list[SweepPoint]:
+    def run(self, groups: Sequence[tuple[Move, ...]]) -> list[SweepPoint]:
         """Runs the scenario once for each group of changes."""
         points = [
             Point(
@@ -164,14 +164,14 @@ class _Study:
         return [done[number] for number in range(len(points))]
 
     def screen(
-        self, moves: Sequence[_Move], numbers: Mapping[str, float]
-    ) -> tuple[dict[_Move, Mapping[str, float]], dict[str, str]]:
+        self, moves: Sequence[Move], numbers: Mapping[str, float]
+    ) -> tuple[dict[Move, Mapping[str, float]], dict[str, str]]:
         """The changes that have an effect, with the changed numbers; and the refused changes."""
         left = list(_groups(moves))
-        found: dict[_Move, Mapping[str, float]] = {}
+        found: dict[Move, Mapping[str, float]] = {}
         refused: dict[str, str] = {}
         while left:
-            halves: list[tuple[_Move, ...]] = []
+            halves: list[tuple[Move, ...]] = []
             for group, outcome in zip(left, self.run(left), strict=True):
                 now = dict(measured(outcome.metrics))
                 if outcome.status != "error" and _is_still(numbers, now):
@@ -187,9 +187,9 @@ class _Study:
         return found, refused
 
 
-def _groups(moves: Sequence[_Move]) -> Iterator[tuple[_Move, ...]]:
+def _groups(moves: Sequence[Move]) -> Iterator[tuple[Move, ...]]:
     """Groups of at most `GROUP` changes; a group has at most one change of a default."""
-    groups: list[list[_Move]] = []
+    groups: list[list[Move]] = []
     for move in moves:
         for group in groups:
             if len(group) < GROUP and all(one.name != move.name for one in group):
@@ -206,7 +206,7 @@ def _is_still(numbers: Mapping[str, float], now: Mapping[str, float]) -> bool:
     )
 
 
-def _bar(path: str, value: float, found: Mapping[_Move, Mapping[str, float]]) -> ErrorBar:
+def _bar(path: str, value: float, found: Mapping[Move, Mapping[str, float]]) -> ErrorBar:
     """The error bar of a number, from its values with each change that has an effect."""
     return ErrorBar.of(
         value,

@@ -45,6 +45,14 @@ def advise(  # noqa: PLR0913 - each is an option
             "sizes are extrapolated.",
         ),
     ] = "16 MiB",
+    error_bars: Annotated[
+        bool,
+        typer.Option(
+            "--error-bars",
+            help="Print how far all numbers may be off: each default that no document states is "
+            "moved over its range. It takes five to ten times as long.",
+        ),
+    ] = False,
     json_to: JsonTo = None,
     report_to: ReportTo = None,
 ) -> None:
@@ -74,6 +82,12 @@ def advise(  # noqa: PLR0913 - each is an option
     faster and wider uplinks, other changes that `peerlane explain` finds, `by = "pull"`, and
     `engine = "copy"`. Changes that gain or cost less than 1 % are left out.
 
+    With --error-bars, about 100 short runs find the values of undocumented defaults that change
+    some number by 1 % or more, usually 10 to 20 values. For each of these, the pairs, the
+    all-reduce and the changes are measured again. Of pairs whose links have the same rates and
+    whose numbers are the same, only one is measured again. The last part has the ranges; JSON has
+    the range of each number with all its causes (`error_bars`).
+
     Eight GPUs take some minutes of processor time, most of them for the all-reduce of the largest
     sizes; --simulate-to "1 MiB" takes half a minute.
     """
@@ -98,6 +112,7 @@ def advise(  # noqa: PLR0913 - each is an option
             devices=[name.strip() for name in devices.split(",")] if devices is not None else None,
             sizes=read_sizes(sizes),
             simulate_to=read_simulated(simulate_to),
+            error_bars=error_bars,
             progress=bar,
         )
     digest = digest_of(text)

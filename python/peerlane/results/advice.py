@@ -5,12 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from peerlane.dotted import split_path
+from peerlane.dotted import join_path, split_path
 from peerlane.results.bottleneck import Change, Value
 from peerlane.results.document import Document, encode
+from peerlane.results.error_bar import ErrorBar, ErrorBars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+MEASURED = (
+    "bytes_per_second",
+    "both_bytes_per_second",
+    "latency_ns",
+    "to_device_bytes_per_second",
+    "from_device_bytes_per_second",
+    "time_ns",
+    "algorithm_bytes_per_second",
+    "bus_bytes_per_second",
+    "time_gain",
+    "rate_gain",
+)
+"""The fields that runs measure."""
 
 _MOST_SETTINGS = 2
 """The most changes of one key to one value that are named."""
@@ -154,6 +169,7 @@ class Advice(Document):
     `ranks` are the GPUs of the all-reduce, in their order; each moves its data in parts of at most
     `chunk` bytes. `obstacle` says why there is no
     all-reduce. The `effects` are for the all-reduce of `critical` and for the pair `slowest`.
+    `error_bars` has the ranges of `numbers()`, if they were requested.
     """
 
     name: str
@@ -170,6 +186,30 @@ class Advice(Document):
     slowest: Pair | None
     effects: tuple[Effect, ...]
     failures: tuple[str, ...] = ()
+    error_bars: ErrorBars | None = None
+
+    def numbers(self) -> dict[str, float]:
+        """All measured numbers, by their paths, such as `pairs.g0.g1.latency_ns`.
+
+        The path of a number of an all-reduce has the algorithm and the size, and the path of a
+        number of a change its place in `effects`.
+        """
+        rows: list[tuple[tuple[str, ...], Document]] = [
+            *((("pairs", one.source, one.target), one) for one in self.pairs),
+            *((("peers", one.name), one) for one in self.peers),
+            *((("all_reduces", one.algorithm, str(one.size)), one) for one in self.all_reduces),
+            *((("effects", str(number)), one) for number, one in enumerate(self.effects)),
+        ]
+        return {
+            join_path((*names, key)): value
+            for names, row in rows
+            for key in MEASURED
+            if (value := getattr(row, key, None)) is not None
+        }
+
+    def range_of(self, *names: str) -> ErrorBar | None:
+        """The error bar of a number, by the parts of its path."""
+        return self.error_bars.bars.get(join_path(names)) if self.error_bars else None
 
     def pair(self, source: str, target: str) -> Pair:
         """The pair of two devices."""

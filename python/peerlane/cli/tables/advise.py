@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Group
 from rich.text import Text
 
+from peerlane.cli.tables.ranges import ranges
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.formats import duration, gigabytes, percent, size
 
@@ -66,8 +67,9 @@ def _line(text: str) -> Text:
 
 
 def advice(found: Advice) -> RenderableType:
-    """The matrices, the table of the all-reduce, and the changes."""
-    return Group(*_devices(found), *_matrices(found), *_all_reduces(found), *_effects(found))
+    """The matrices, the table of the all-reduce, the changes, and the ranges if there are any."""
+    parts = [*_devices(found), *_matrices(found), *_all_reduces(found), *_effects(found)]
+    return Group(*parts, *(ranges(found, found.error_bars) if found.error_bars else ()))
 
 
 def _devices(found: Advice) -> Iterator[RenderableType]:

@@ -13,7 +13,9 @@ from peerlane.formats import counted
 from peerlane.results.error_bar import key_of
 
 if TYPE_CHECKING:
-    from peerlane.results.error_bar import ErrorBars
+    from collections.abc import Callable
+
+    from peerlane.results.error_bar import ErrorBar, ErrorBars
 
 MOST_ROWS = 16
 """The most numbers that are shown; JSON has all numbers."""
@@ -29,21 +31,13 @@ def bars(outcome: ErrorBars) -> RenderableType:
     numbers.numbers("value", "from", "to", "%")
     numbers.add_column("most by")
     for path, bar in list(outcome.bars.items())[:MOST_ROWS]:
-        text = words[path].text
-        down, up = (100 * (end - bar.value) / bar.value for end in (bar.low, bar.high))
-        share = f"{down:+.1f} {up:+.1f}" if bar.causes else "0"
-        most = bar.causes[0] if bar.causes else None
-        why = f"{most.key} = {most.to}" if most else ""
-        numbers.add_row(
-            words[path].head, text(bar.value), text(bar.low), text(bar.high), share, why
-        )
-    title = f"{outcome.name}: {counted(len(outcome.moved), 'default')} without a document moved"
-    parts: list[RenderableType] = [Text(f"{title}, {outcome.runs} runs", "bold"), numbers]
+        add_range(numbers, (words[path].head,), words[path].text, bar)
+    parts: list[RenderableType] = [Text(f"{outcome.name}: {title(outcome)}", "bold"), numbers]
     if len(outcome.bars) > MOST_ROWS:
         parts.append(Text(f"and {len(outcome.bars) - MOST_ROWS} more numbers; JSON has all", "dim"))
     moves_any = any(bar.causes for bar in outcome.bars.values())
     still = Text("no such default moves any number by 0.2 %")
-    parts.append(_choices(outcome) if moves_any else still)
+    parts.append(choices(outcome) if moves_any else still)
     if outcome.refused:
         parts.append(
             Text(f"{counted(len(outcome.refused), 'value')} refused; JSON says why", "dim")
@@ -51,7 +45,31 @@ def bars(outcome: ErrorBars) -> RenderableType:
     return Group(*parts)
 
 
-def _choices(outcome: ErrorBars) -> Sheet:
+def title(outcome: ErrorBars) -> str:
+    """The number of defaults that were moved, and the number of runs."""
+    moved = counted(len(outcome.moved), "default")
+    return f"{moved} without a document moved, {outcome.runs} runs"
+
+
+def add_range(
+    sheet: Sheet, names: tuple[str, ...], text: Callable[[float], str], bar: ErrorBar
+) -> None:
+    """Adds a row: its names, and a number with its range and the default that moves it most.
+
+    Args:
+        sheet: A table with columns for the names, and for value, from, to, % and "most by".
+        names: The names of the number.
+        text: A function from a number to its text.
+        bar: The number with its range.
+    """
+    down, up = (100 * (end - bar.value) / bar.value for end in (bar.low, bar.high))
+    share = f"{down:+.1f} {up:+.1f}" if bar.causes else "0"
+    most = bar.causes[0] if bar.causes else None
+    why = f"{most.key} = {most.to}" if most else ""
+    sheet.add_row(*names, text(bar.value), text(bar.low), text(bar.high), share, why)
+
+
+def choices(outcome: ErrorBars) -> Sheet:
     """The defaults on which a number depends, each with its largest effect, the largest first."""
     strongest: dict[str, tuple[float, str]] = {}
     values: dict[str, str] = {}
