@@ -308,6 +308,9 @@ fn endpoint(
         table: 0x800,
         pending: 0xc00,
     });
+    let is_resizable = bars
+        .first()
+        .is_some_and(|bar| bar.wide && bar.size >= 1 << 20);
     EndpointFunction {
         identity: IDENTITY,
         bars: bars.clone(),
@@ -335,6 +338,7 @@ fn endpoint(
             execute: has(5),
             privileged: has(6),
         }),
+        is_resizable,
     }
 }
 

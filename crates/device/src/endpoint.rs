@@ -96,6 +96,8 @@ pub struct Endpoint {
     /// The payload size from which a packet is checked in detail: the max payload size plus 1, or 0 if a traffic class is mapped to no channel.
     checked_from: u32,
     bars: [u64; Bar::COUNT],
+    /// The size of BAR 0, which software can reduce if it is resizable.
+    bar_size: u64,
     bus_master: bool,
     bar: Memory,
     /// Boxed, because few endpoints have virtual functions.
@@ -142,6 +144,7 @@ impl Endpoint {
             max_read_request: 0,
             checked_from: 0,
             bars: [CLOSED; Bar::COUNT],
+            bar_size: parameters.bar.0,
             bus_master: false,
             bar: Memory::new(parameters.bar.0),
             virtual_memory: VirtualMemory::of(&parameters),
@@ -249,6 +252,7 @@ impl Endpoint {
         } else {
             [CLOSED; Bar::COUNT]
         };
+        self.bar_size = space.bar_size(0).unwrap_or(0);
         if let Some(behind) = &mut self.virtual_memory {
             behind.apply_registers(space);
         }

@@ -60,6 +60,8 @@ pub struct Properties {
     pub bar_registers: u64,
     /// Whether the model answers all accesses to its registers itself. If so, there is no memory behind BAR 0.
     pub keeps_registers: bool,
+    /// Whether software can make BAR 0 smaller (Resizable BAR).
+    pub has_resizable_bar: bool,
     /// Whether writes to BAR 0 go into a FIFO, so that a read does not return their data.
     pub has_fifo: bool,
 }
@@ -86,6 +88,7 @@ impl Default for Properties {
             is_coherent: false,
             bar_registers: 0,
             keeps_registers: false,
+            has_resizable_bar: false,
             has_fifo: false,
         }
     }

@@ -24,12 +24,13 @@ impl SavedState {
         for (register, value, _) in controls.filter(|one| register::is_channel_control(one.0)) {
             *value = register::with_load(*register, *value);
         }
-        // The order of the writes is: addresses first; NumVFs before VF Enable; tables of arbitration before the bits that load them; Memory
+        // The order of the writes is: the size of a BAR before its address; NumVFs before VF Enable; tables of arbitration before the bits that load them; Memory
         // Space Enable and Bus Master Enable last.
         settings.sort_by_key(|(register, ..)| match *register {
-            register::COMMAND => 2,
-            register::SRIOV_CONTROL => 1,
-            register => u8::from(register::is_channel_control(register)),
+            register::RESIZABLE_BAR_CONTROL => 0,
+            register::COMMAND => 3,
+            register::SRIOV_CONTROL => 2,
+            register => 1 + u8::from(register::is_channel_control(register)),
         });
         SavedState { function, settings }
     }

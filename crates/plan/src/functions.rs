@@ -73,6 +73,7 @@ pub(crate) fn functions(
                 virtual_functions: endpoint.sriov(identity.device.wrapping_add(1), msi_vectors),
                 address_translation: device.address_translation,
                 address_spaces: endpoint.address_spaces(),
+                is_resizable: device.has_resizable_bar,
             })
         }
     }

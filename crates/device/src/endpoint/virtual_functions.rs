@@ -169,7 +169,7 @@ impl Endpoint {
         {
             return behind.base_for(request).is_some();
         }
-        self.offset_in(0, self.bar.size(), request).is_some()
+        self.offset_in(0, self.bar_size, request).is_some()
     }
 
     /// Whether a packet is for the physical function, and may be served.

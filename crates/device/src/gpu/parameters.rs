@@ -8,7 +8,7 @@ use crate::{EndpointParameters, LeafParameters, Properties};
 kernel::parameters! {
     /// The parameters of a GPU: its memory, its copy engines, and the loads and stores of its kernels.
     pub struct GpuParameters {
-        /// Size of the memory. BAR 0 gives access to the whole memory; its size is the next power of two, and its address has 64 bits.
+        /// Size of the memory. BAR 0 gives access to the whole memory; its size is the next power of two, and its address has 64 bits. Software can make it smaller (Resizable BAR).
         memory: Bytes = Bytes(16 << 30), within Bytes(1 << 20)..=Bytes(1 << 40), from "our choice: the memory of a small data center card";
         /// Rate of the memory, for reads and writes together. Reductions and local copies take it.
         memory_bandwidth: Bandwidth = Bandwidth(1_000_000_000_000), within Bandwidth(1_000_000)..=Bandwidth(1_000_000_000_000_000), from "our choice: common for GDDR6X and HBM2";
@@ -69,6 +69,7 @@ impl LeafParameters for GpuParameters {
             tags: self.tags,
             begins_flows: true,
             most_virtual_functions: 0,
+            has_resizable_bar: true,
             identity: Identity {
                 vendor: 0x10de,
                 device: 0x20b5,

@@ -116,6 +116,7 @@ impl Tree {
                             virtual_functions: virtual_functions.clone(),
                             address_translation: None,
                             address_spaces: None,
+                            is_resizable: false,
                         })
                     })
                 }

@@ -77,6 +77,23 @@ impl ConfigSpace {
         u64::from(high) << 32 | u64::from(low & !FLAGS)
     }
 
+    /// The size of BAR `index`; `None` if the function does not have it.
+    pub fn bar_size(&self, index: u8) -> Option<u64> {
+        self.bar_size_at(BARS + u16::from(index))
+    }
+
+    /// Changes the size of the wide BAR whose low half is in `register`. Of its address, the bits below the size become 0.
+    pub(super) fn set_bar_size(&mut self, register: u16, size: u64) {
+        let mask = !(size - 1);
+        for (register, writable, fixed) in [
+            (register, mask as u32 & !FLAGS, FLAGS),
+            (register + 1, (mask >> 32) as u32, 0),
+        ] {
+            self.set_writable(register, writable);
+            self.update(register, !(writable | fixed), 0);
+        }
+    }
+
     /// The size of the BAR whose low half is in `register`: the value of its lowest writable address bit.
     pub(super) fn bar_size_at(&self, register: u16) -> Option<u64> {
         let mut mask = u64::from(self.writable(register));

@@ -24,6 +24,8 @@ pub struct EndpointFunction {
     /// The address spaces of processes, if the function has the PASID capability. Its virtual functions use the same capability (PCIe
     /// Base 9.3.7).
     pub address_spaces: Option<AddressSpaces>,
+    /// Whether software can make the first BAR smaller, which then is 64 bits wide and has 1 MiB at least.
+    pub is_resizable: bool,
 }
 
 /// Address translation of a function; page requests are possible only together with translations.
@@ -78,6 +80,9 @@ impl ConfigSpace {
         }
         if let Some(spaces) = function.address_spaces {
             space.declare_pasid(spaces);
+        }
+        if let (true, Some(bar)) = (function.is_resizable, function.bars.first()) {
+            space.declare_resizable(*bar);
         }
         space.declare_link(&function.express);
         space
@@ -219,6 +224,7 @@ mod tests {
             virtual_functions: None,
             address_translation: None,
             address_spaces: None,
+            is_resizable: false,
         }
     }
 

@@ -29,6 +29,7 @@ mod link;
 mod page_requests;
 mod pasid;
 mod power;
+mod resizable;
 mod slot;
 mod space;
 mod sriov;
@@ -69,6 +70,7 @@ pub mod register {
     pub use super::interrupts::*;
     pub use super::page_requests::*;
     pub use super::pasid::*;
+    pub use super::resizable::*;
     pub use super::slot::*;
     pub use super::sriov::*;
 }

@@ -73,6 +73,7 @@ impl ConfigSpace {
         *dword = *dword & !(writable & bytes) | value & writable & bytes;
         *dword &= !(value & cleared & bytes);
         self.write_channels(register, before);
+        self.write_resizable(register, before);
     }
 
     pub(super) fn loaded_tables_mut(&mut self) -> &mut Vec<LoadedTable> {
@@ -89,6 +90,14 @@ impl ConfigSpace {
     /// The bits of `register` that take the written value.
     pub(super) fn writable(&self, register: u16) -> u32 {
         self.field(register).map_or(0, |field| field.writable)
+    }
+
+    /// Changes which bits of the declared `register` take the written value.
+    pub(super) fn set_writable(&mut self, register: u16, writable: u32) {
+        let fields = Arc::make_mut(&mut self.fields).iter_mut();
+        for field in fields.filter(|field| field.register == register) {
+            field.writable = writable;
+        }
     }
 
     /// All 4096 bytes, in order.
@@ -171,6 +180,7 @@ impl ConfigSpace {
     /// bits and the bits of the link.
     pub fn function_level_reset(&mut self) {
         self.reset_fields(|field| if field.sticky { 0 } else { !field.kept });
+        self.resize();
     }
 
     /// Executes a hot reset or, with `is_cold`, a cold reset: the bits that software or hardware has changed return to their values after
@@ -178,6 +188,7 @@ impl ConfigSpace {
     pub(super) fn reset(&mut self, is_cold: bool) {
         self.reset_fields(|field| if is_cold || !field.sticky { !0 } else { 0 });
         self.reset_channels();
+        self.resize();
     }
 
     /// Resets bits to their values after reset: in each register, the bits that `which` selects and that software or hardware can change.

@@ -1,6 +1,7 @@
 //! The effects of registers in a running fabric, and the accesses to registers.
 
 use protocol::FunctionId;
+use protocol::register::{BAR_SIZE_SHIFT, RESIZABLE_BAR_CONTROL};
 
 use crate::fixture::*;
 
@@ -380,4 +381,27 @@ fn both_ends_of_a_link_of_16_gts_tell_that_they_scale_flow_control() {
     assert_eq!(data_link_features(4, "", ""), Some([0x8000_0001; 2]));
     assert_eq!(data_link_features(4, off, both), Some([0x8000_0001, 0]));
     assert_eq!(data_link_features(4, both, off), None);
+}
+
+/// PCIe Base 7.8.6: after software has made the BAR of a GPU smaller, the GPU claims no requests beyond the new size.
+#[test]
+fn a_smaller_bar_takes_no_requests_beyond_its_size() {
+    let text =
+        "[hosts.h0]\n[devices.g]\nmodel = \"gpu\"\nmemory = \"256 MiB\"\nupstream = \"h0\"\n";
+    let mut simulation = simulation(text);
+    let bar = simulation.plan().nodes[1].bars[0].expect("a BAR").base;
+    let gpu = simulation.functions("g").expect("a node").id();
+    let end = bar + (64 << 20);
+    let answers = |simulation: &mut sim::Simulation, address| {
+        let read = simulation.read_back("h0", address, 4, &mut || true);
+        read.is_ok()
+    };
+    assert!(answers(&mut simulation, end));
+    let control = (u64::from(RESIZABLE_BAR_CONTROL) * 4, 4);
+    let small = 6 << BAR_SIZE_SHIFT;
+    simulation
+        .config_write("h0", gpu, control, small, &mut || true)
+        .expect("a host");
+    assert!(answers(&mut simulation, end - 4));
+    assert!(!answers(&mut simulation, end));
 }

@@ -83,6 +83,7 @@ fn device(virtual_functions: Option<SrIov>) -> Functions {
         virtual_functions,
         address_translation: None,
         address_spaces: None,
+        is_resizable: false,
     })
 }
 

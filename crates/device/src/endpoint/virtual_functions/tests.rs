@@ -57,6 +57,7 @@ fn function() -> EndpointFunction {
         virtual_functions: parameters().sriov(2, 1),
         address_translation: None,
         address_spaces: None,
+        is_resizable: false,
     }
 }
 
