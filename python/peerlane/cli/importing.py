@@ -1,4 +1,4 @@
-"""`peerlane import`: makes scenarios from real machines."""
+"""`peerlane import`: makes scenarios from real machines, and flows from recorded traffic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from peerlane.cli.console import progress, warn, write
 from peerlane.cli.files import keep_apart
 from peerlane.cli.group import Command, group
-from peerlane.cli.options import writable
+from peerlane.cli.options import writable, wrong_use
 from peerlane.importing import Form, Speed
 
 _MOST_LINKS = 4
@@ -34,10 +34,11 @@ _OUTPUT = typer.Option(
 )
 
 import_app = group(
-    "Make a scenario from a real machine.",
+    "Make a scenario from a real machine, or flows from recorded traffic.",
     {
         "lspci": Command("peerlane.cli.importing", "import_lspci"),
         "machine": Command("peerlane.cli.importing", "import_machine"),
+        "traffic": Command("peerlane.cli.importing", "import_traffic"),
     },
 )
 
@@ -106,6 +107,86 @@ def import_machine(
     _import(files, None, output, speed, with_left_out=left_out)
 
 
+def import_traffic(  # noqa: PLR0913 - its options
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="Files of recorded traffic of one machine."),
+    ],
+    output: Annotated[str | None, _OUTPUT] = None,
+    *,
+    fabric: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|NAME",
+            help="Write this scenario with the flows after its own; without it, only the flows.",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="NODE",
+            help="The node that makes all requests; as recorded, if absent.",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--to", metavar="NODE", help="The node where all requests end; as recorded, if absent."
+        ),
+    ] = None,
+    window: Annotated[
+        str,
+        typer.Option(
+            metavar="SIZE", help="The memory that the buffers of a block device use in turn."
+        ),
+    ] = "16 MiB",
+    unpaced: Annotated[
+        bool,
+        typer.Option(
+            "--unpaced",
+            help="Leave out the times, so that each request is made as early as possible.",
+        ),
+    ] = False,
+) -> None:
+    """Write flows that make the requests of recorded traffic.
+
+    `peerlane import traffic fio.log --from nvme0 --to server --fabric machine.toml -o replay.toml`
+
+    There is a flow for each combination of both ends and direction. Times count from the first
+    request of all files. The content of each file shows its form:
+
+    - a packet trace of `peerlane run --trace`: memory requests, each where it leaves its requester;
+      offsets count from the lowest address of the flow. Interrupts are left out
+    - a table (.csv, .parquet) with the columns from, to, direction (read or write), offset or
+      address, size, and perhaps time: with units, or time_ns, time_us, time_ms, time_s. An address
+      becomes an offset from the lowest address of the flow
+    - the file of fio's `write_iolog`, version 2 or 3, or of `write_lat_log`, whose times are the
+      ends of I/Os in milliseconds
+    - the output of `blkparse`: requests that were issued to the drive (D), or else queued (Q)
+
+    Logs of fio and blktrace need --from DRIVE and --to MEMORY: a read of a program is a write of
+    the drive to memory, and a write is a read of memory. Offsets on the drive are not used, because
+    these logs have no addresses of buffers: each request uses the next bytes of a window. Trims,
+    syncs and opens are left out, and a comment has their number.
+
+    Devices of the models nvme, nic and sg-dma cannot make recorded requests. In the scenario, give
+    the device model = "dma".
+    """
+    keep_apart([*files, fabric], {"--output": output})
+    from peerlane.cli.scenarios import scenario_text
+    from peerlane.importing import traffic
+    from peerlane.importing.traffic.request import amount
+
+    with wrong_use("--window"):
+        buffers = amount(window, "B")
+    before = f"{scenario_text(fabric)[0].rstrip()}\n\n" if fabric is not None else ""
+    with progress(f"importing {', '.join(files)}"):
+        recording = traffic.read(files, traffic.Ends(source, target))
+        flows = traffic.flows_of(recording, buffers, paced=not unpaced)
+    _write((before + flows).encode(), output)
+
+
 def _import(
     files: list[str],
     form: Form | None,
@@ -133,6 +214,10 @@ def _import(
             f"links that were trained below the speed of both ends: {shown}; if they were idle, as "
             "GPUs are, add --speed capable, else --speed trained"
         )
+    _write(scenario, output)
+
+
+def _write(scenario: bytes, output: str | None) -> None:
     if output is None or output == "-":
         sys.stdout.buffer.write(scenario)
     else:
