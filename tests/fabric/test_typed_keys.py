@@ -127,6 +127,8 @@ def declared(
 def kind_of(parameter: dict[str, Any]) -> str:
     """The type of the values of a key."""
     choices = parameter["choices"]
+    if parameter["key"] == "requests":
+        return "Requests"
     if parameter["kind"] != "choice":
         return TYPES.get(parameter["kind"], "Quantity")
     if choices[0][0].isdigit():
@@ -160,6 +162,7 @@ fabric = Fabric().links(lanes=8).host("h0", memory="1 GiB").switch("s0", "h0", l
 fabric.device("a", "h0", tags=16, bar=1 << 20, generation=3)
 fabric.device("n", "h0", model="nic", virtual_functions=3, controller="c", bit_error_rate=1e-9)
 fabric.flow("a", "h0", size="1 MiB", request_size="4 KiB").buffer("b", "h0", page="2 MiB")
+fabric.flow("a", "h0", requests=[(0, 0, 4096), ("1 us", 8192, 512)])
 """
 
 WRONG = [
@@ -170,6 +173,7 @@ WRONG = [
     'fabric.host("h1", memori="1 MiB")',
     'fabric.flow("a", "h0", sise="1 MiB")',
     'fabric.flow("a", "h0", direction="rite")',
+    'fabric.flow("a", "h0", requests=[(0, 0, 4096, 1)])',
     'fabric.host("h2", iommu="yes")',
     "fabric.links(delay=10)",
 ]

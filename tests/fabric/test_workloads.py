@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from peerlane import Fabric
+from peerlane import Fabric, ScenarioError
 
 if TYPE_CHECKING:
     from peerlane import FlowResult, RunResult
@@ -67,3 +67,25 @@ def test_a_large_request_is_split_and_done_when_all_of_it_is(direction: str) -> 
     assert overhead(run(direction, request_size="4 KiB")) == overhead(run(direction))
     large = alone(direction, request_size="4 KiB")
     assert large > alone(direction, request_size="512 B") + 3584 / GEN3_X8 * 1e9
+
+
+@pytest.mark.parametrize(
+    "requests",
+    [
+        [(0.00001, 0, 64), ("1.5 us", "8 KiB", 512)],
+        [[1e-5, 0.0, 64.0], [1500.0, 8192.0, 512.0]],
+        "10 fs, 0, 64\n1500, 0x2000, 512",
+    ],
+)
+def test_recorded_requests_are_numbers_or_texts(requests: Any) -> None:
+    fabric = Fabric().host("h").device("a", "h").flow("a", "h", id="f", requests=requests)
+    result = fabric.run()
+    assert (result.flows["f"].bytes, result.flows["f"].intact) == (576, True)
+    assert result.simulated_ns == pytest.approx(2400, abs=200)
+
+
+@pytest.mark.parametrize("one", [(0, 0, 64, 1), 64, "0, 0, 64"])
+def test_a_recorded_request_has_an_offset_and_a_size(one: Any) -> None:
+    fabric = Fabric().host("h").device("a", "h")
+    with pytest.raises(ScenarioError, match=r"is no request; write \(time, offset, size\)"):
+        fabric.flow("a", "h", requests=[one])

@@ -35,9 +35,10 @@ class Workloads(Sections):
             target: A device, a host's memory, or a bus address.
             id: The name of the flow in the results.
             settings: Parameters of the flow: `direction`, `size`, `count` or `duration`,
-                `request_size`, `start`, `interval`, `offset`, `window`, `clock`; of a flow that a
-                driver moves, `carries` and `after`; of a flow between `nic` devices, `primitive`,
-                `outstanding`, `function`.
+                `request_size`, `start`, `interval`, `offset`, `window`, `clock`; `requests` for
+                recorded requests, each (time, offset, size) or (offset, size), whose numbers are
+                nanoseconds and bytes; of a flow that a driver moves, `carries` and `after`; of a
+                flow between `nic` devices, `primitive`, `outstanding`, `function`.
         """
         to = hex(target) if isinstance(target, int) else target
         return self._append("flows", {"id": id, "from": source, "to": to} | settings)

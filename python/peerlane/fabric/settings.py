@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import isfinite
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,11 @@ Count = int | str | None
 """A whole number; in a repeated table also an expression, such as "{i + 1}"."""
 Ratio = float | str | None
 """A number without a unit; in a repeated table also an expression, such as "{i + 1}"."""
+Requests = (
+    str | Sequence[tuple[float | str, int | str, int | str] | tuple[int | str, int | str]] | None
+)
+"""Recorded requests: (time, offset, size) or (offset, size) of each; numbers are nanoseconds and
+bytes."""
 Text = str | int | None
 Flag = bool | None
 
@@ -42,17 +48,36 @@ def rate(load: Setting) -> str:
 def with_unit(section: str, key: str, value: Any) -> Any:  # noqa: ANN401 - as it is given
     """Adds the unit to a value that is a number: bytes for a size, bytes a second for a rate.
 
+    Recorded requests become their text.
+
     Args:
         section: The section of the scenario, such as "devices".
         key: The key, such as "bar".
         value: Any value.
     """
+    if (section, key) == ("flows", "requests") and isinstance(value, Iterable):
+        return value if isinstance(value, str) else "".join(map(_request, value))
     kind = None if isinstance(value, bool) else kind_of(section, key)
     if kind == "size" and isinstance(value, Integral):
         return size(int(value))
     if kind == "bandwidth" and isinstance(value, Real) and isfinite(value):
         return rate(float(value))
     return value
+
+
+def _request(one: object) -> str:
+    """A line of recorded requests."""
+    fields = tuple(one) if isinstance(one, Iterable) and not isinstance(one, str) else ()
+    if len(fields) not in {2, 3}:
+        raise ScenarioError(
+            f"requests: {one!r} is no request; write (time, offset, size) or (offset, size)"
+        )
+    return ", ".join(map(_field, fields)) + "\n"
+
+
+def _field(value: object) -> str:
+    """A number without an exponent, exact to a millionth, or any other value."""
+    return f"{value:.6f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def size(count: int) -> str:

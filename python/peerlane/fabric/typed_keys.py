@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Protocol, TypedDict, TypeVar, overload
 if TYPE_CHECKING:
     from typing import Literal, Unpack
 
-    from peerlane.fabric.settings import Count, Flag, Quantity, Rate, Ratio, Setting, Size, Text
+    from peerlane.fabric.settings import (
+        Count,
+        Flag,
+        Quantity,
+        Rate,
+        Ratio,
+        Requests,
+        Setting,
+        Size,
+        Text,
+    )
     from peerlane.models.device import Device as Model
     from peerlane.models.loading import Library
 
@@ -1752,6 +1762,12 @@ class Flow(Repeated, total=False):
     alignment: Size
     """Alignment of random requests: they begin at multiples of this size in the window. None
     for the size of a request; 1 B for any place. (B; default none)"""
+    requests: Requests
+    """Recorded requests, one a line: the time from the start of the flow on, the offset in the
+    target, and the size, such as '0 ns, 0 B, 4 KiB'. Numbers without a unit are nanoseconds
+    and bytes. A request is made at its time, or later if the requester is still busy; its
+    latency begins at its time. Without times, each request is made as early as possible.
+    None for requests of one size. (default none)"""
     socket: Count
     """The socket of the host whose memory is the target; offset and window then refer to the
     memory of this socket. None for the whole memory, beginning with the first socket.
