@@ -23,6 +23,9 @@ hosts.h = { ports = 2, peer_to_peer = "all" }
 switches.s = { upstream = { to = "h" }, acs_redirect = true }
 devices.a.upstream.to = "s"
 devices.b-c = { bar = "1 MiB", upstream = { to = "s" } }
+hosts.other = {}
+switches.t.upstream.to = "other"
+devices.e.upstream.to = "t"
 devices.d = { bar = "1 MiB", upstream = { to = "h", lanes = 4, bit_error_rate = 1e-5 } }
 """
 
@@ -46,14 +49,18 @@ def requests(flow: dict[str, Any]) -> list[str]:
 
 
 def test_the_flows_of_a_trace_are_those_that_were_simulated(peerlane: Run, tmp_path: Path) -> None:
-    """Switches, redirected requests, replays and a device with two targets: each request once."""
+    """Switches, redirected requests, replays, devices with several targets: each request once."""
     fabric = Fabric.from_toml(MACHINE)
     fabric.flow("a", "b-c", id="a-to-b-c-writes", size="64 KiB", interval="1 us")
     fabric.flow("a", "d", id="a-to-d-reads", direction="read", size="64 KiB", interval="2 us")
     fabric.flow("d", "h", id="d-to-h-writes", size="64 KiB", interval="2 us")
     fabric.flow("h", "b-c", id="h-to-b-c-writes", size="4 KiB")
+    # Devices with one requester ID, which write to one address of two hosts.
+    fabric.flow("a", "h", id="a-to-h-writes", size="4 KiB", offset=0)
+    fabric.flow("e", "other", id="e-to-other-writes", size="4 KiB", offset=0)
     once = fabric.run(trace=tmp_path / "trace.jsonl")
     assert any(link.replays for link in once.links)
+    assert len({node.id for node in fabric.tree().nodes if node.name in {"a", "e"}}) == 1
     (tmp_path / "machine.toml").write_text(MACHINE, encoding="utf-8")
     command = ("import", "traffic", "trace.jsonl", "--fabric", "machine.toml", "-o", "again.toml")
     peerlane(*command).succeeds()
@@ -87,6 +94,7 @@ def test_interrupts_and_other_packets_of_a_trace_are_no_requests(flows: Any) -> 
         line("MWr", address="0x1000", length=4, ns=10.000001),
         line("MWr", address="0xfee00000", length=4),
         line("MWr", address="0x1000", length=4, nullified=True),
+        line("MRd", address="0x1000", length=8, address_type="translation request"),
         line("CplD", completer="2"),
         {"ns": 1, "link": "h-a", "direction": "up", "arrival": "dllp", "node": "h"},
     ]
@@ -231,6 +239,11 @@ def test_the_times_of_several_files_have_one_beginning(
             "t.jsonl",
             '{"ns": 1, "link": "a-b", "direction": "up", "tlp": "MWr"}',
             ["t.jsonl", "a-b", "--window"],
+        ),
+        (
+            "t.jsonl",
+            '{"ns": 1, "link": "a-b", "direction": "up", "tlp": "MWr", "address": "x"}',
+            ["t.jsonl: 'x' is no address"],
         ),
     ],
 )

@@ -29,6 +29,7 @@ class _Line:
     tlp: str = ""
     requester: str = ""
     address: str = "0x0"
+    address_type: str = ""
     length: int = 0
     replay: bool = False
     nullified: bool = False
@@ -46,42 +47,62 @@ def read(path: str, ends: Ends, recording: Recording) -> None:
     Raises:
         FileError: A line is damaged, or a link has packets and no arrivals.
     """
-    sent: list[_Line] = []
-    receivers: dict[_Hop, str] = {}
-    for line in lines_of(_Line, path, "link"):
-        if line.arrival:
-            receivers[line.link, line.direction] = line.node
-        elif line.tlp in {"MRd", "MWr"} and not line.replay and not line.nullified:
-            sent.append(line)
-    for hop in ((tlp.link, tlp.direction) for tlp in sent):
-        if hop not in receivers:
-            raise FileError(
-                f"{path}: no packet arrives at the end of link {hop[0]} ({hop[1]}), so its nodes "
-                "are not known; write the trace without --window"
-            )
+    sent, receivers = _sent(path)
     senders = {hop: _sender(hop, node) for hop, node in receivers.items()}
     passed = defaultdict(set)  # the nodes that receive requests of a requester
-    routes: dict[tuple[str, str, str], dict[_Hop, str]] = defaultdict(dict)
-    for tlp in sent:
-        hop = tlp.link, tlp.direction
+    routes: dict[tuple[str, str, int], dict[_Hop, str]] = defaultdict(dict)
+    for tlp, hop, address in sent:
         passed[tlp.requester].add(receivers[hop])
-        routes[tlp.requester, tlp.tlp, tlp.address][hop] = senders[hop]
-    for tlp in sent:
-        hop = tlp.link, tlp.direction
+        routes[tlp.requester, tlp.tlp, address][hop] = senders[hop]
+    for tlp, hop, address in sent:
         source = senders[hop]
         if source in passed[tlp.requester]:
             continue
-        address = int(tlp.address, 16)
         if tlp.tlp == "MWr" and address in _INTERRUPTS:
             recording.left_out["interrupt"] += 1
             continue
-        target = ends.target or _end(hop, routes[tlp.requester, tlp.tlp, tlp.address], receivers)
-        time, is_read = round(tlp.ns * _FS), tlp.tlp == "MRd"
+        target = _end(hop, routes[tlp.requester, tlp.tlp, address], receivers)
         recording.requests.append(
             Request(
-                time, ends.source or source, target, is_read, address, tlp.length, has_address=True
+                round(tlp.ns * _FS),
+                ends.source or source,
+                ends.target or target,
+                tlp.tlp == "MRd",
+                address,
+                tlp.length,
+                has_address=True,
             )
         )
+
+
+def _sent(path: str) -> tuple[list[tuple[_Line, _Hop, int]], dict[_Hop, str]]:
+    """The requests, each on every link with its address, and the node at the end of each link."""
+    sent = []
+    receivers = {}
+    for line in lines_of(_Line, path, "link"):
+        hop = line.link, line.direction
+        if line.arrival:
+            receivers[hop] = line.node
+        elif _is_request(line):
+            try:
+                sent.append((line, hop, int(line.address, 16)))
+            except ValueError:
+                message = f"{path}: {line.address!r} is no address; write one like 0x1000"
+                raise FileError(message) from None
+    for _, (link, direction), _ in sent:
+        if (link, direction) not in receivers:
+            raise FileError(
+                f"{path}: no packet arrives at the end of link {link} ({direction}), so its nodes "
+                "are not known; write the trace without --window"
+            )
+    return sent, receivers
+
+
+def _is_request(line: _Line) -> bool:
+    """Whether a line is of a read or write of memory that is sent for the first time."""
+    is_translation = line.address_type == "translation request"
+    is_again = line.replay or line.nullified
+    return line.tlp in {"MRd", "MWr"} and not is_translation and not is_again
 
 
 def _sender(hop: _Hop, receiver: str) -> str:
