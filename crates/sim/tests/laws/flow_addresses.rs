@@ -353,6 +353,12 @@ fn what_contradicts_a_recording_is_refused() {
     }
     let far = crate::bad_input::refusal(&machine("requests = \"1 MiB, 64 B\""));
     assert!(far.ends_with("requests: 1048640 B is more than the 1 MiB there are; write less, or a larger bar or memory"), "{far}");
+    let drive = machine("requests = \"0, 64\"").replace("upstream", "model = \"nvme\"\nupstream");
+    let driven = crate::bad_input::refusal(&drive);
+    assert!(
+        driven.contains("requests: the driver of the device makes its own requests"),
+        "{driven}"
+    );
     let large = crate::bad_input::refusal(&machine("requests = \"0, 128 MiB\""));
     assert!(
         large.contains("requests: 128 MiB is too much for one request"),
