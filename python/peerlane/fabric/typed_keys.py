@@ -1902,6 +1902,9 @@ class Step(Repeated, total=False):
     peer_offset: Size
     """Offset of the first byte in the vector of the peer; of a reduce or a copy, in the vector
     of the device itself. (B; default 0 B)"""
+    engine: Literal["copy", "kernel"] | None
+    """'kernel', loads and stores, or 'copy', a copy engine, for a push or a pull; none for the
+    engine of the schedule. (default none)"""
     time: Quantity
     """The time of a compute step. (ns; default 0 ns)"""
 
@@ -2082,7 +2085,8 @@ class GpuDevice(Device, total=False):
 
     memory: Size
     """Size of the memory. BAR 0 gives access to the whole memory; its size is the next power
-    of two, and its address has 64 bits. (B; default 16 GiB)"""
+    of two, and its address has 64 bits. Software can make it smaller (Resizable BAR). (B;
+    default 16 GiB)"""
     memory_bandwidth: Rate
     """Rate of the memory, for reads and writes together. Reductions and local copies take it.
     (GB/s; default 1000 GB/s)"""
