@@ -228,8 +228,10 @@ def test_the_times_of_several_files_have_one_beginning(
         ("t.csv", TABLE.replace("address", "place"), ["t.csv:2", "offset or address"]),
         ("t.csv", TABLE.replace("from", "source"), ["t.csv:2", "column from", "--from"]),
         ("t.csv", TABLE.replace("4 KiB", "0"), ["t.csv:2: size: 0 B", "1 B"]),
+        ("t.csv", TABLE.replace("4 KiB", "64.5"), ["t.csv:2: size: '64.5' is not a whole number"]),
+        ("t.csv", TABLE.replace("4 KiB", ""), ["t.csv:2: size: the cell is empty"]),
         ("log", IOLOG_2.replace("read 0 8192", "read 0"), ["log:7", "read 0 4096"]),
-        ("log", IOLOG_3.replace("891", "x"), ["log:5: 'x' is no time"]),
+        ("log", IOLOG_3.replace("891", "x"), ["log:5: 'x' is not a time"]),
         ("log", LATENCIES.replace("8, 91000, 1,", "8, 91000, 3,"), ["log:2"]),
         ("log", BLKPARSE.replace("697  P   N", "P"), ["log:3", "blkparse"]),
         ("log", "fio version 1 iolog\n", ["log", "form", "blkparse"]),
@@ -267,3 +269,49 @@ def test_an_output_is_no_input(peerlane: Run, tmp_path: Path, output: str) -> No
     command = ("import", "traffic", "log", *BLOCKS, "--fabric", "machine.toml", "-o", output)
     peerlane(*command).refuses("--output", "reads")
     assert (tmp_path / "log").read_text(encoding="utf-8") == IOLOG_2
+
+
+def test_packets_of_unaligned_requests_are_the_same_again(peerlane: Run, tmp_path: Path) -> None:
+    fabric = Fabric.from_toml('hosts.h = {}\ndevices.a.upstream.to = "h"\n')
+    text = fabric.to_toml()
+    (tmp_path / "machine.toml").write_text(text, encoding="utf-8")
+    fabric.flow("a", "h", requests=[(40 * number, 5 + 4096 * number, 4096) for number in range(99)])
+    once = fabric.run(trace=tmp_path / "trace.jsonl")
+    command = ("import", "traffic", "trace.jsonl", "--fabric", "machine.toml", "-o", "again.toml")
+    peerlane(*command).succeeds()
+    again = Fabric.load(tmp_path / "again.toml").run()
+    up = ("h-a", "up")
+    assert again.links[up].packets == once.links[up].packets
+
+
+def test_a_long_recording_runs(flows: Any) -> None:
+    rows = [f"{100 * number},a,h,write,{4096 * (number % 64)},512" for number in range(3000)]
+    _, found = flows("t.csv", "\n".join(["time_ns,from,to,direction,offset,size", *rows]) + "\n\n")
+    fabric = Fabric.from_toml('hosts.h = {}\ndevices.a.upstream.to = "h"\n')
+    flow = found["a-to-h-writes"]
+    fabric.flow("a", "h", id="again", requests=flow["requests"])
+    assert fabric.run().flows["again"].bytes == 3000 * 512
+
+
+def test_a_request_that_ends_at_a_switch_is_left_out(flows: Any) -> None:
+    """The trace has one request to the host, and another one up to the switch only."""
+
+    def lines(address: str, link: str, node: str) -> list[dict[str, Any]]:
+        hop = {"ns": 1, "link": link, "direction": "up"}
+        request = {"tlp": "MWr", "requester": "1", "address": address, "length": 4}
+        return [hop | request, hop | {"arrival": "tlp", "node": node}]
+
+    whole = lines("0x1000", "s-a", "s") + lines("0x1000", "h-s", "h")
+    comments, found = flows(
+        "trace.jsonl", "\n".join(map(json.dumps, whole + lines("0x2000", "s-a", "s")))
+    )
+    assert list(found) == ["a-to-h-writes"]
+    assert comments[1] == "# Left out: request whose end is not in the trace (1)."
+
+
+def test_flows_that_do_not_fit_the_fabric_are_named(peerlane: Run, tmp_path: Path) -> None:
+    (tmp_path / "machine.toml").write_text('hosts.h = {}\ndevices.a.upstream.to = "h"\n')
+    (tmp_path / "log").write_text(IOLOG_2, encoding="utf-8")
+    command = ("import", "traffic", "log", "--from", "a", "--fabric", "machine.toml")
+    assert 'there is no host or device "hh"' in peerlane(*command, "--to", "hh").succeeds().err
+    assert peerlane(*command, "--to", "h").succeeds().err == ""

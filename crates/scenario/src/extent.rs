@@ -11,6 +11,9 @@ pub(crate) const NAME: usize = 255;
 /// The maximum number of bytes of a text. Our choice: the length of the longest path that Linux accepts.
 const TEXT: usize = 4096;
 
+/// The key whose text is a list with a line for each request, so that it has no limit of its own.
+const REQUESTS: &str = "requests";
+
 /// The maximum number of tables, not counting the nodes that networks generate. Our choice: far more than can be simulated in a day.
 pub(crate) const TABLES: usize = 1 << 16;
 
@@ -35,7 +38,9 @@ impl Extent {
     fn table(&mut self, table: &Table<'_>) -> Result<(), Violation> {
         for entry in &table.entries {
             length("name", &entry.key, NAME, entry.at)?;
-            self.part(&entry.value)?;
+            if entry.key != REQUESTS || !matches!(entry.value.content, Content::Text(_)) {
+                self.part(&entry.value)?;
+            }
         }
         Ok(())
     }

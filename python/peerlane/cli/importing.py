@@ -174,16 +174,25 @@ def import_traffic(  # noqa: PLR0913 - its options
     the device model = "dma".
     """
     keep_apart([*files, fabric], {"--output": output})
+    from peerlane._core import ScenarioError
     from peerlane.cli.scenarios import scenario_text
+    from peerlane.fabric.simulation import Simulation
     from peerlane.importing import traffic
     from peerlane.importing.traffic.request import amount
 
     with wrong_use("--window"):
         buffers = amount(window, "B")
+        if buffers == 0:
+            raise ValueError("a window of 0 B has no buffers; write 1 B at least")
     before = f"{scenario_text(fabric)[0].rstrip()}\n\n" if fabric is not None else ""
     with progress(f"importing {', '.join(files)}"):
         recording = traffic.read(files, traffic.Ends(source, target))
         flows = traffic.flows_of(recording, buffers, paced=not unpaced)
+    if fabric is not None:
+        try:
+            Simulation(before + flows)
+        except ScenarioError as error:
+            warn(f"the scenario with its flows is not right yet: {error}")
     _write((before + flows).encode(), output)
 
 

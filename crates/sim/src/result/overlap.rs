@@ -23,12 +23,17 @@ pub struct Overlap {
 /// Flows count as active during the same time if each had transferred at least this fraction of its bytes when the first flow ended.
 const MOST: f64 = 0.9;
 
-/// The flow that ended first, and the flow that had transferred the smallest fraction of its bytes by that time, if this fraction is less than
+/// The flow that ended first, and the flow that had transferred the smallest fraction of its bytes by that time, without flows of recorded requests,
+/// which may have long pauses; if this fraction is less than
 /// [`MOST`].
 pub(super) fn of(seen: &Seen<'_>, samples: &[Sample]) -> Option<Overlap> {
     let all = numbered_columns(seen.workloads);
     let flows: Vec<_> = all
-        .filter(|(one, _)| one.workload.flow().is_some())
+        .filter(|(one, _)| {
+            one.workload
+                .flow()
+                .is_some_and(|flow| flow.parameters.requests.is_none())
+        })
         .collect();
     let ended = flows
         .iter()

@@ -287,8 +287,10 @@ fn a_recording_without_times_takes_as_long_as_a_flow_of_the_same_requests() {
 /// In the steady state, a recording starts again after its last request.
 #[test]
 fn a_recording_may_be_repeated() {
-    let recording = recorded(&[(0, 0, 256), (100, 4096, 256)]);
-    let steady = format!("[measure]\nsteady = true\n{}", machine(&recording));
+    let steady = |recording: &str| format!("[measure]\nsteady = true\n{}", machine(recording));
+    let refusal = crate::bad_input::refusal(&steady("requests = \"0, 0, 256\""));
+    assert!(refusal.contains("have no steady state"), "{refusal}");
+    let steady = steady("requests = \"0, 256\\n4096, 256\"");
     let whole = run(&machine("request_size = \"256 B\"\nsize = \"1 MiB\""));
     close(
         rate(run(&steady).flow("f")),
@@ -351,6 +353,8 @@ fn what_contradicts_a_recording_is_refused() {
         let message = refusal(keys);
         assert!(message.contains(wanted), "{message}");
     }
+    let lines = "0, 64\\n".repeat(5000);
+    run(&machine(&format!("requests = \"{lines}\""))).all_intact();
     let far = crate::bad_input::refusal(&machine("requests = \"1 MiB, 64 B\""));
     assert!(far.ends_with("requests: 1048640 B is more than the 1 MiB there are; write less, or a larger bar or memory"), "{far}");
     let drive = machine("requests = \"0, 64\"").replace("upstream", "model = \"nvme\"\nupstream");

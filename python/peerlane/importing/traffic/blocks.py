@@ -66,7 +66,7 @@ def _events(text: str, path: str) -> Iterator[_Event]:
 
 
 def _issued(events: Iterable[_Event]) -> list[_Event]:
-    """The events at which the drive gets a request, or all events if a log has only queues."""
+    """The events at which the drive gets a request, or all if the log has only queued requests."""
     found = list(events)
     is_issued = any(event.stage == "D" for event in found)
     return [event for event in found if not is_issued or event.stage == "D"]

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from peerlane.importing.traffic.request import Recording, Request
 
+_PAGE = 4096
+"""The bytes of a page: no packet of a memory request crosses the end of a page."""
+
 _FS = 10**6
 """Femtoseconds in a nanosecond."""
 
@@ -23,7 +26,7 @@ def flows_of(recording: Recording, window: int, *, paced: bool = True) -> str:
 
     Args:
         recording: The requests; there is at least one.
-        window: The bytes in which the buffers of requests without a place follow one another.
+        window: The size of the memory whose bytes requests without an offset use in turn.
         paced: Whether requests have times, if the recording has times.
 
     Raises:
@@ -59,7 +62,7 @@ def flows_of(recording: Recording, window: int, *, paced: bool = True) -> str:
 
 def _notes(recording: Recording, window: int) -> list[str]:
     """The comments before the flows."""
-    notes = [f"# Recorded traffic: {len(recording.requests):,} requests."]
+    notes = [f"# Requests of recorded traffic: {len(recording.requests):,}."]
     if any(one.place is None for one in recording.requests):
         notes.append(
             "# Logs of block devices have no addresses of buffers in memory: each request uses\n"
@@ -72,7 +75,9 @@ def _notes(recording: Recording, window: int) -> list[str]:
 
 def _places(requests: Sequence[Request], window: int) -> list[int]:
     """The offset of each request in the target."""
+    # Packets end at pages, so that offsets keep the place in the page.
     lowest = min((one.place or 0 for one in requests if one.has_address), default=0)
+    lowest -= lowest % _PAGE
     found = []
     end = 0
     for one in requests:

@@ -54,6 +54,9 @@ def read(path: str, ends: Ends, recording: Recording) -> None:
     for tlp, hop, address in sent:
         passed[tlp.requester].add(receivers[hop])
         routes[tlp.requester, tlp.tlp, address][hop] = senders[hop]
+    switches = _below(receivers, senders) & {
+        senders[hop] for tlp, hop, _ in sent if senders[hop] in passed[tlp.requester]
+    }
     for tlp, hop, address in sent:
         source = senders[hop]
         if source in passed[tlp.requester]:
@@ -62,6 +65,9 @@ def read(path: str, ends: Ends, recording: Recording) -> None:
             recording.left_out["interrupt"] += 1
             continue
         target = _end(hop, routes[tlp.requester, tlp.tlp, address], receivers)
+        if target in switches:
+            recording.left_out["request whose end is not in the trace"] += 1
+            continue
         recording.requests.append(
             Request(
                 round(tlp.ns * _FS),
@@ -111,6 +117,12 @@ def _sender(hop: _Hop, receiver: str) -> str:
     if direction == "up":
         return link.removeprefix(f"{receiver}-")
     return (link if direction == "down" else direction).removesuffix(f"-{receiver}")
+
+
+def _below(receivers: Mapping[_Hop, str], senders: Mapping[_Hop, str]) -> set[str]:
+    """The nodes with a link of PCI Express above them: all but hosts."""
+    from_above = {node for (_, direction), node in receivers.items() if direction == "down"}
+    return from_above | {node for (_, direction), node in senders.items() if direction == "up"}
 
 
 def _end(hop: _Hop, route: Mapping[_Hop, str], receivers: Mapping[_Hop, str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from peerlane.importing.traffic.request import Ends, Recording, Request, amount
-from peerlane.results.reading import FileError
+from peerlane.results.reading import FileError, csv_of, text_of
 from peerlane.varying.reading import rows_of
 
 if TYPE_CHECKING:
@@ -22,14 +22,22 @@ def read(path: str, ends: Ends, recording: Recording) -> None:
     """Adds the requests of a table to a recording.
 
     Raises:
-        FileError: The table has not the columns, or a cell has no such value.
+        FileError: A column is missing, or a cell has no valid value.
         MissingPackageError: The file is Parquet, and pandas is not installed.
     """
-    for line, row in enumerate(rows_of(path), 2):
+    for line, row in enumerate(_rows(path), 2):
         try:
             recording.requests.append(_request(row, ends))
         except ValueError as error:
             raise FileError(f"{path}:{line}: {error}") from None
+
+
+def _rows(path: str) -> list[dict[str, Any]]:
+    """The rows of a table. Cells of a CSV file stay texts, so that long numbers stay exact."""
+    if not path.endswith(".csv"):
+        return rows_of(path)
+    head, rows = csv_of(text_of(path).rstrip(), path)
+    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def _request(row: Mapping[str, Any], ends: Ends) -> Request:
@@ -37,7 +45,7 @@ def _request(row: Mapping[str, Any], ends: Ends) -> Request:
     place = _column(row, _PLACES)
     direction = str(row[_column(row, ("direction",))])
     if direction.lower() not in _READS:
-        raise ValueError(f"direction: {direction!r} is none; write read or write")
+        raise ValueError(f"direction: {direction!r} is not a direction; write read or write")
     size = _amount(row, _column(row, _SIZES), "B")
     if size == 0:
         raise ValueError("size: 0 B moves nothing; write 1 B at least")

@@ -33,7 +33,7 @@ use recording::Recording;
 use section::{Direction, FlowParameters};
 
 pub use blocks::BlocksPlan;
-pub(super) use places::PLACE_KEYS;
+pub(super) use places::{HAS_DRIVER, PLACE_KEYS};
 pub use result::{DirectionResult, FlowResult};
 
 /// Amount that a flow moves.

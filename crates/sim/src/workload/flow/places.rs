@@ -66,6 +66,9 @@ impl Planner<'_> {
             if matches!(parameters.direction, Direction::Both | Direction::RoundTrip) {
                 return error("direction", RECORDED_ONE_WAY);
             }
+            if recording.has_times() && self.scenario.measure.steady.is_some() {
+                return error("requests", HAS_END);
+            }
             return Ok(Places::Recorded(recording.end()));
         }
         match order {
@@ -154,6 +157,10 @@ const NOT_RANDOM: &str =
     "only random requests have an alignment; write addresses = \"random\", or leave it out";
 const IS_RECORDED: &str =
     "requests = \"...\" says which requests the flow makes; leave one of the two out";
+const HAS_END: &str = "requests with times end with the last one, and have no steady state; leave the times out, or do not measure the steady state";
+/// Why a flow of a device with a driver cannot have recorded requests.
+pub(in crate::workload) const HAS_DRIVER: &str =
+    "the driver of the device makes its own requests; write model = \"dma\" there, or leave it out";
 const RECORDED_ONE_WAY: &str = "recorded requests are writes or reads; write direction = \"write\" or \"read\", and a second flow for the others";
 const NOT_BOTH: &str =
     "this flow does not write and read; write direction = \"both\", or leave it out";

@@ -28,6 +28,11 @@ impl Recording {
         self.0.iter().map(|one| one.bytes).max().unwrap_or(0)
     }
 
+    /// Whether the requests have times.
+    pub(super) fn has_times(&self) -> bool {
+        self.0[0].time.is_some()
+    }
+
     /// The longest time from one request to the next.
     pub(super) fn longest_gap(&self) -> Span {
         let times = self.0.iter().map(|one| one.time.unwrap_or_default());
@@ -112,6 +117,7 @@ fn time_of(field: &str) -> Result<Span, String> {
 fn bytes_of(field: &str) -> Result<u64, String> {
     let hexadecimal = field.strip_prefix("0x");
     let number = match hexadecimal {
+        Some(digits) if digits.starts_with('+') => None,
         Some(digits) => u64::from_str_radix(digits, 16).ok(),
         None => field.parse().ok(),
     };
@@ -194,6 +200,7 @@ mod tests {
                 "it ends beyond the last address",
             ),
             ("0, 0, -1", "line 1"),
+            ("0, 0x+5, 1", "line 1"),
         ] {
             let message = read(text).expect_err("it is refused");
             assert!(message.contains(wanted), "{message}");

@@ -11,7 +11,7 @@ use crate::scenario::{ScenarioError, advice};
 use crate::workload::flow::section::{Clock, Direction, Flow};
 use crate::workload::planner::Planner;
 
-use super::{FlowPlan, PLACE_KEYS, TransferPlan};
+use super::{FlowPlan, HAS_DRIVER, PLACE_KEYS, TransferPlan};
 
 impl Planner<'_> {
     /// Returns an error if a flow without a driver has keys for drivers, or if a flow with a driver has keys that its driver does not support.
@@ -44,7 +44,7 @@ impl Planner<'_> {
         let of_places = PLACE_KEYS.map(|key| (key, flow.lines.has(key)));
         match keys.iter().chain(&of_places).find(|(_, set)| *set) {
             Some(("socket", _)) => Err(self.error(flow, "socket", SOCKET_OF_BUFFER)),
-            Some(("requests", _)) => Err(self.error(flow, "requests", RECORDED_BY_DRIVER)),
+            Some(("requests", _)) => Err(self.error(flow, "requests", HAS_DRIVER)),
             Some((key, _)) => Err(self.error(flow, key, ONE_BUFFER)),
             None => Ok(()),
         }
@@ -265,7 +265,6 @@ pub(super) const NO_DRIVER: &str = "no driver moves this flow; write it only whe
 const NO_CLASS_OF_DATA: &str = "NVM Express has no register for the class of data; leave it out, or write descriptor_traffic_class or interrupt_traffic_class of the drive";
 const SOCKET_OF_BUFFER: &str = "the buffer of a driver is in the memory of socket 0; leave it out";
 const ONE_WAY: &str = "a driver moves a buffer one way; write \"write\" or \"read\", and a second flow for the other way";
-const RECORDED_BY_DRIVER: &str = "the driver of the device makes its own requests; write model = \"dma\" there, or size = \"4 MiB\"";
 const ONE_BUFFER: &str = "a driver moves one buffer once; write its size alone, such as size = \"4 MiB\", and steady = true in [measure] for a call that goes on";
 const OWN_BYTES: &str = "these bytes do not come through a FIFO; write it only for writes of a device with user = \"loopback\" or \"matrix\"";
 const BYTES_OF_ANOTHER: &str = "this device sends what its FIFOs bring; write carries = \"ID\" of the flow above whose bytes they are";

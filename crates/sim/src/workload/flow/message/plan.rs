@@ -11,7 +11,7 @@ use crate::plan::NodePlan;
 use crate::plan::address::show;
 use crate::scenario::ScenarioError;
 use crate::workload::flow::section::{Direction, Flow, Target};
-use crate::workload::flow::{Amount, FlowPlan, Mover, PLACE_KEYS, Places};
+use crate::workload::flow::{Amount, FlowPlan, HAS_DRIVER, Mover, PLACE_KEYS, Places};
 use crate::workload::planner::Planner;
 
 use super::MessagePlan;
@@ -180,6 +180,9 @@ impl Planner<'_> {
 
     /// Returns an error if the flow has keys that do not apply to messages.
     fn check_keys(&self, flow: &Flow) -> Result<(), ScenarioError> {
+        if flow.lines.has("requests") {
+            return Err(self.error(flow, "requests", HAS_DRIVER));
+        }
         for key in ["offset", "carries", "after"].iter().chain(&PLACE_KEYS) {
             if flow.lines.has(key) {
                 let message =
