@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from peerlane.reproduction.jobs import Measurements
     from peerlane.systems.machines.machine import Machine
 
-__all__ = ["Constants", "desk", "l40s", "v100", "wrx90"]
+__all__ = ["Constants", "desk", "l40s", "storage", "v100", "wrx90"]
 
 Pair = tuple[str, str]
 """The GPU whose copy engine makes the requests, and the other end."""
@@ -55,6 +55,16 @@ def v100(machine: Machine) -> Measurements:
         if result.time_ns is None:
             raise RuntimeError(f"the all-reduce of {size} has no time")
         yield f"v100/all-reduce/{size.replace(' ', '')}", result.time_ns / 1e3
+
+
+def storage(machine: Machine) -> Measurements:
+    """Sixteen drives below two switches: reads to the host, and to a GPU."""
+    for target, row in (("storage", "to-host"), ("l4", "to-gpu")):
+        fabric = machine.fabric()
+        for number in range(16):
+            fabric.flow(f"drive{number}", target, direction="write", size=machine.constants.size)
+        flows = sound(fabric.run()).flows
+        yield f"storage/{row}", sum(known(flow, flow.bytes_per_second) for flow in flows) / 1e9
 
 
 def _ring(count: int) -> list[Pair]:

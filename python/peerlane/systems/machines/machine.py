@@ -12,7 +12,7 @@ class Constants:
     """Numbers that the experiments use beside the scenario."""
 
     size: str = "4 MiB"
-    """Bytes of each copy. Its rate in the steady state does not depend on it."""
+    """Bytes of each copy, and of the reads of each drive. The rates do not depend on it."""
     all_reduce: tuple[str, ...] = ("4 KiB", "32 KiB", "128 KiB", "384 KiB")
     """The published sizes of the one-shot all-reduce."""
 
