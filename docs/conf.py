@@ -18,7 +18,7 @@ root_doc = "docs/index"
 include_patterns = [
     "docs/**.md",
     "python/peerlane/systems/*/README.md",
-    "integrations/*/README.md",
+    "integrations/*/*.md",
     "fuzz/README.md",
     "gateware/README.md",
     "ARCHITECTURE.md",
