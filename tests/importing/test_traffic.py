@@ -259,7 +259,8 @@ def test_bad_traffic_is_refused_with_its_line(
 
 def test_a_log_of_a_drive_needs_both_ends(peerlane: Run, tmp_path: Path) -> None:
     (tmp_path / "log").write_text(IOLOG_2, encoding="utf-8")
-    peerlane("import", "traffic", "log", "--from", "drive").refuses("log", "--from", "--to")
+    for ends in (("--from", "drive"), ("--from", "", "--to", "server")):
+        peerlane("import", "traffic", "log", *ends).refuses("log", "--from", "--to")
 
 
 @pytest.mark.parametrize("output", ["log", "machine.toml"])

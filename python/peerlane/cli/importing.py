@@ -186,7 +186,7 @@ def import_traffic(  # noqa: PLR0913 - its options
             raise ValueError("a window of 0 B has no buffers; write 1 B at least")
     before = f"{scenario_text(fabric)[0].rstrip()}\n\n" if fabric is not None else ""
     with progress(f"importing {', '.join(files)}"):
-        recording = traffic.read(files, traffic.Ends(source, target))
+        recording = traffic.read(files, traffic.Ends(source or None, target or None))
         flows = traffic.flows_of(recording, buffers, paced=not unpaced)
     if fabric is not None:
         try:

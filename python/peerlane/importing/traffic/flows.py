@@ -7,6 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from peerlane.fabric.settings import size as size_text
+from peerlane.importing.traffic.request import NS
 from peerlane.results.reading import FileError
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
 _PAGE = 4096
 """The bytes of a page: no packet of a memory request crosses the end of a page."""
-
-_FS = 10**6
-"""Femtoseconds in a nanosecond."""
 
 
 def flows_of(recording: Recording, window: int, *, paced: bool = True) -> str:
@@ -96,7 +94,7 @@ def _places(requests: Sequence[Request], window: int) -> list[int]:
 
 
 def _nanoseconds(time: int) -> str:
-    whole, rest = divmod(time, _FS)
+    whole, rest = divmod(time, NS)
     return f"{whole}.{rest:06}".rstrip("0").rstrip(".")
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from peerlane.importing.traffic.request import Ends, Recording, Request
+from peerlane.importing.traffic.request import NS, Ends, Recording, Request
 from peerlane.results.reading import FileError, lines_of
 
 if TYPE_CHECKING:
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
 
 _INTERRUPTS = range(0xFEE0_0000, 0xFEF0_0000)
 """Addresses at which writes are interrupts (MSI, MSI-X)."""
-
-_FS = 10**6
-"""Femtoseconds in a nanosecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +67,7 @@ def read(path: str, ends: Ends, recording: Recording) -> None:
             continue
         recording.requests.append(
             Request(
-                round(tlp.ns * _FS),
+                round(tlp.ns * NS),
                 ends.source or source,
                 ends.target or target,
                 tlp.tlp == "MRd",

@@ -14,9 +14,11 @@ _HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
 
 FS = 10**15
 """Femtoseconds in a second."""
+NS = 10**6
+"""Femtoseconds in a nanosecond."""
 
 _PLAIN = re.compile(r"[0-9]+(\.[0-9]*)?")
-_PARTS = {"B": 1, "ns": 10**6, "us": 10**9, "ms": 10**12, "s": FS}
+_PARTS = {"B": 1, "ns": NS, "us": 10**9, "ms": 10**12, "s": FS}
 """The bytes or femtoseconds of the units of plain numbers."""
 
 
