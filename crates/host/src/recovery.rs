@@ -24,8 +24,8 @@ impl SavedState {
         for (register, value, _) in controls.filter(|one| register::is_channel_control(one.0)) {
             *value = register::with_load(*register, *value);
         }
-        // The order of the writes is: the size of a BAR before its address; NumVFs before VF Enable; tables of arbitration before the bits that load them; Memory
-        // Space Enable and Bus Master Enable last.
+        // The order of the writes is: the size of a BAR before its address; NumVFs before VF Enable; tables of arbitration before the
+        // bits that load them; Memory Space Enable and Bus Master Enable last.
         settings.sort_by_key(|(register, ..)| match *register {
             register::RESIZABLE_BAR_CONTROL => 0,
             register::COMMAND => 3,

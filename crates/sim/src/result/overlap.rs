@@ -23,9 +23,8 @@ pub struct Overlap {
 /// Flows count as active during the same time if each had transferred at least this fraction of its bytes when the first flow ended.
 const MOST: f64 = 0.9;
 
-/// The flow that ended first, and the flow that had transferred the smallest fraction of its bytes by that time, without flows of recorded requests,
-/// which may have long pauses; if this fraction is less than
-/// [`MOST`].
+/// The flow that ended first, and the flow that had transferred the smallest fraction of its bytes by that time, if this fraction is less than
+/// [`MOST`]. Flows of recorded requests do not count, because they may have long pauses.
 pub(super) fn of(seen: &Seen<'_>, samples: &[Sample]) -> Option<Overlap> {
     let all = numbered_columns(seen.workloads);
     let flows: Vec<_> = all
