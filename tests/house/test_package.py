@@ -27,18 +27,11 @@ WHEEL = pytest.mark.xdist_group("wheel")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-def installed_with(circuits: str) -> bool:
-    """Whether the Makefile has built the editable install with this feature."""
-    return (Path(sys.prefix) / f"with-{circuits}").exists()
-
-
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel of this tree, built as the editable install: nothing is compiled twice."""
     folder = tmp_path_factory.mktemp("wheel")
-    circuits = [kind for kind in ("circuits", "test-circuits") if installed_with(kind)][:1]
-    features = ["--features", ",".join(["pyo3/extension-module", *circuits])]
-    maturin = [sys.executable, "-m", "maturin", "build", "--profile", "fast", *features]
+    maturin = [sys.executable, "-m", "maturin", "build", "--profile", "fast"]
     run = subprocess.run(
         [*maturin, "--out", str(folder)],
         cwd=ROOT,

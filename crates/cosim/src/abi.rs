@@ -1,6 +1,6 @@
-//! The C interface of a circuit (`cpp/circuit.h`).
+//! The C interface of a library with circuits (`python/peerlane/circuits/cpp/circuit.h`).
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 /// An event at the ports of a circuit.
 #[repr(C)]
@@ -51,6 +51,22 @@ pub struct Settings {
     pub flr: bool,
 }
 
+/// Name of the symbol of a library's [`Table`].
+pub const SYMBOL: &CStr = c"peerlane_circuits";
+
+/// Version of the interface. A library with another version is refused.
+pub const VERSION: u32 = 1;
+
+/// The circuits of a library. The first two fields are the same in every version.
+#[repr(C)]
+pub struct Table {
+    pub version: u32,
+    /// Number of bytes of a [`Model`].
+    pub size: u32,
+    pub count: u64,
+    pub models: *const *const Model,
+}
+
 /// A circuit at one width.
 #[repr(C)]
 #[derive(Debug)]
@@ -76,24 +92,3 @@ pub struct Model {
 
 // SAFETY: a model is constant data and functions.
 unsafe impl Sync for Model {}
-
-#[cfg(feature = "linked")]
-mod linked {
-    // The compressors are linked because the writer of waveforms, which is in C++, needs them.
-    use {libz_sys as _, lz4_sys as _};
-
-    use super::Model;
-
-    include!(concat!(env!("OUT_DIR"), "/models.rs"));
-
-    pub fn all() -> Vec<&'static Model> {
-        models()
-    }
-}
-
-pub fn models() -> Vec<&'static Model> {
-    #[cfg(feature = "linked")]
-    return linked::all();
-    #[cfg(not(feature = "linked"))]
-    Vec::new()
-}

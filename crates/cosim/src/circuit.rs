@@ -8,11 +8,12 @@ use std::ptr::NonNull;
 use std::slice;
 
 use crate::abi::{self, Model, Settings};
-use crate::{Failure, Missing};
+use crate::{Failure, Missing, loaded};
 
 /// An instance of a circuit, with its own clock and its own context.
 #[derive(Debug)]
 pub struct Circuit {
+    name: String,
     model: &'static Model,
     instance: NonNull<c_void>,
     cycle: u64,
@@ -107,51 +108,36 @@ macro_rules! calls {
 }
 
 impl Circuit {
-    /// The names of all circuits of this build, with the widths in bits for which they are built.
-    pub fn all() -> Vec<(String, u32)> {
-        let model = |model: &&Model| (name(model), model.width as u32 * 8);
-        let models = abi::models();
-        let plain = models.iter().filter(|model| !model.is_traced);
-        plain.map(model).collect()
+    /// The names of all circuits that scenarios of this process can name.
+    pub fn all() -> Vec<String> {
+        loaded::names()
     }
 
     /// The circuit with this name, after its reset, with beats of `width` bits and a clock that has this period in picoseconds.
-    pub fn new(name_of: &str, width: u32, period_ps: u64, waves: Waves) -> Result<Self, Missing> {
-        let mut models = abi::models();
-        models.retain(|model| model.is_traced == (waves == Waves::Possible));
-        if models.is_empty() {
-            return Err(Missing::Build);
-        }
-        let named: Vec<_> = models
-            .iter()
-            .filter(|model| name(model) == name_of)
-            .collect();
-        if named.is_empty() {
-            let mut known: Vec<_> = models.iter().map(|model| name(model)).collect();
+    pub fn new(name: &str, width: u32, period_ps: u64, waves: Waves) -> Result<Self, Missing> {
+        let models = loaded::models(name)?;
+        let of_width = |model: &&&Model| model.width * 8 == u64::from(width);
+        let fitting: Vec<_> = models.iter().filter(of_width).collect();
+        if fitting.is_empty() {
+            let mut known: Vec<_> = models.iter().map(|model| model.width * 8).collect();
+            known.sort_unstable();
             known.dedup();
-            return Err(Missing::Name {
-                name: name_of.into(),
-                known,
+            return Err(Missing::Width {
+                name: name.into(),
+                width,
+                known: known.iter().map(u64::to_string).collect(),
             });
         }
-        let fitting = named
-            .iter()
-            .find(|model| model.width * 8 == u64::from(width));
-        let Some(model) = fitting else {
-            let known = named
-                .iter()
-                .map(|model| (model.width * 8).to_string())
-                .collect();
-            return Err(Missing::Width {
-                name: name_of.into(),
-                width,
-                known,
-            });
+        let mut fitting = fitting.into_iter();
+        let Some(model) = fitting.find(|model| model.is_traced == (waves == Waves::Possible))
+        else {
+            return Err(Missing::Waves { name: name.into() });
         };
         // SAFETY: the function makes an instance that is used with this model only, until it is destroyed once.
         let instance = unsafe { (model.create)(period_ps) };
         let instance = NonNull::new(instance).expect("C++ makes an instance or ends the process");
         Ok(Circuit {
+            name: name.into(),
             model,
             instance,
             cycle: 0,
@@ -199,7 +185,7 @@ impl Circuit {
             // SAFETY: the message ends with a zero, and stays valid until the instance runs again.
             let message = unsafe { CStr::from_ptr(seen.stopped) };
             return Err(Failure {
-                circuit: name(self.model),
+                circuit: self.name.clone(),
                 cycle: seen.cycle,
                 message: Failure::reason(&message.to_string_lossy()),
             });
@@ -220,8 +206,8 @@ impl Circuit {
     }
 
     /// The name of the circuit.
-    pub fn name(&self) -> String {
-        name(self.model)
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The next cycle.
@@ -239,7 +225,7 @@ impl Circuit {
         self.model.resets_function
     }
 
-    /// Writes the waveforms of all signals to `path`, in the FST format, from the next cycle on. With [`Waves::Never`], nothing is written.
+    /// Writes the waveforms of all signals to `path`, in the VCD format, from the next cycle on. With [`Waves::Never`], nothing is written.
     pub fn open_waves(&mut self, path: &Path) -> io::Result<()> {
         // The writer does not report whether it could open the file.
         File::create(path)?;
@@ -272,12 +258,6 @@ impl Drop for Circuit {
         // SAFETY: the instance is of this model, and is not used again.
         unsafe { (self.model.destroy)(self.instance.as_ptr()) }
     }
-}
-
-fn name(model: &Model) -> String {
-    // SAFETY: the name of a model is a constant that ends with a zero.
-    let name = unsafe { CStr::from_ptr(model.name) };
-    name.to_string_lossy().into_owned()
 }
 
 /// The `count` values from `first` on.

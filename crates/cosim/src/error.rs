@@ -1,23 +1,64 @@
-//! Errors of circuits: a circuit is not in the build, or a circuit stops.
+//! Errors of circuits: a library cannot be used, there is no circuit to run, or a circuit stops.
 
 use thiserror::Error;
+
+use crate::abi::{Model, VERSION};
+
+/// The reason why a file cannot be used as a library of circuits.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LoadError {
+    /// The file does not exist.
+    #[error(
+        "there is no such file; write the path of the library that `peerlane circuit build` makes"
+    )]
+    Missing,
+    /// The operating system does not load the file as a library.
+    #[error("it cannot be loaded as a shared library ({0}); `peerlane circuit build` makes one")]
+    NotALibrary(String),
+    /// The library has no circuits.
+    #[error("the library has no circuit; `peerlane circuit build` makes one that has")]
+    NoCircuit,
+    /// The library was built for another version of the interface.
+    #[error(
+        "the circuit was built for version {0} of the interface of circuits, and this Peerlane has version {VERSION}; build it again with `peerlane circuit build`"
+    )]
+    Version(u32),
+    /// The models of the table have another size than the models of its version.
+    #[error("the library says that a circuit has {0} bytes in its table, and in version {VERSION} it has {right}; build it again with `peerlane circuit build`", right = size_of::<Model>())]
+    Size(u32),
+}
+
+impl From<library::OpenError> for LoadError {
+    fn from(error: library::OpenError) -> Self {
+        match error {
+            library::OpenError::Missing => LoadError::Missing,
+            library::OpenError::NotALibrary(why) => LoadError::NotALibrary(why),
+            library::OpenError::NoSymbol => LoadError::NoCircuit,
+        }
+    }
+}
 
 /// The reason why there is no circuit to run.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Missing {
-    /// The build has no circuits.
-    #[error("this build has no circuits; `make gateware` builds it with them")]
-    Build,
     /// No circuit has this name.
-    #[error("this build has no circuit '{name}'; `make gateware` builds all circuits of gateware/circuits.toml, and this build has: {}", known.join(", "))]
+    #[error("there is no circuit '{name}'{}", there_are(known))]
     Name {
         /// The requested name.
         name: String,
         /// The names of all circuits.
         known: Vec<String>,
     },
+    /// The library of the circuit cannot be loaded.
+    #[error("the library of the circuit '{name}' cannot be used: {why}")]
+    Library {
+        /// The requested name.
+        name: String,
+        /// The reason.
+        why: LoadError,
+    },
     /// The circuit is not built for this width.
-    #[error("the circuit '{name}' is not built for beats of {width} bits; its widths are: {}", known.join(", "))]
+    #[error("the circuit '{name}' has no beats of {width} bits; it has: {}", known.join(", "))]
     Width {
         /// The circuit.
         name: String,
@@ -26,6 +67,21 @@ pub enum Missing {
         /// The widths of the circuit, in bits.
         known: Vec<String>,
     },
+    /// The circuit was built without the copy that can write waveforms.
+    #[error("the circuit '{name}' was built without waves; build it again without --no-waves")]
+    Waves {
+        /// The circuit.
+        name: String,
+    },
+}
+
+/// The circuits that can be named, or the ways to get one.
+fn there_are(known: &[String]) -> String {
+    let ways = "--circuit NAME=FILE loads a library of `peerlane circuit build`, and `make gateware` builds the circuits of gateware/";
+    if known.is_empty() {
+        return format!(", because none is loaded; {ways}");
+    }
+    format!("; there are: {}; {ways}", known.join(", "))
 }
 
 /// The failure of a circuit that cannot continue: an assertion has failed, or the circuit has broken a rule of its ports.
@@ -64,24 +120,15 @@ mod tests {
     }
 
     #[test]
-    fn a_circuit_that_is_not_built_names_the_command_that_builds_it() {
-        let missing = [
-            Missing::Build,
-            Missing::Name {
+    fn a_circuit_that_is_not_there_names_the_commands_that_build_one() {
+        for known in [vec![], vec!["loopback".to_owned()]] {
+            let missing = Missing::Name {
                 name: "engine".into(),
-                known: vec!["loopback".into()],
-            },
-        ];
-        for one in missing {
-            assert!(one.to_string().contains("`make gateware`"), "{one}");
+                known,
+            };
+            let message = missing.to_string();
+            assert!(message.contains("`make gateware`"), "{message}");
+            assert!(message.contains("`peerlane circuit build`"), "{message}");
         }
-    }
-
-    #[cfg(not(feature = "linked"))]
-    #[test]
-    fn a_build_without_circuits_has_none() {
-        let missing = crate::Circuit::new("loopback", 64, 4000, crate::Waves::Never).unwrap_err();
-        assert_eq!(missing, Missing::Build);
-        assert!(crate::Circuit::all().is_empty());
     }
 }

@@ -1,14 +1,29 @@
 //! Laws of circuits, most of them with a circuit that sends back the TLPs that it receives.
-#![cfg(feature = "linked")]
 
-use cosim::{Circuit, Happening, Missing, Settings, Tlp, Waves};
+use std::path::Path;
+
+use cosim::{Circuit, Happening, LoadError, Missing, Settings, Tlp, Waves};
+
+/// The circuit `name` of `gateware`, which `make test` has built.
+fn built(name: &str, width: u32, waves: Waves) -> Circuit {
+    look();
+    Circuit::new(name, width, 4000, waves).expect("`make test` has built it")
+}
+
+fn look() {
+    cosim::look_in(&folder());
+}
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../gateware/built")
+}
 
 fn loopback(width: u32) -> Circuit {
     with_waves(width, Waves::Never)
 }
 
 fn with_waves(width: u32, waves: Waves) -> Circuit {
-    let mut circuit = Circuit::new("loopback", width, 4000, waves).expect("it is built");
+    let mut circuit = built("loopback", width, waves);
     circuit.configure(Settings::default());
     circuit.allow(1000);
     circuit
@@ -99,7 +114,7 @@ fn register(offset: u32, value: u64) -> Vec<u8> {
 /// The engine's events, and the number of its short cycles. The engine writes to itself as its own peer, then to a host by a list, and
 /// answers reads of its registers.
 fn engine(waves: Waves) -> (Vec<String>, u64) {
-    let mut circuit = Circuit::new("dma_engine_source_sink", 64, 4000, waves).expect("it is built");
+    let mut circuit = built("dma_engine_source_sink", 64, waves);
     circuit.configure(Settings {
         bus_master: true,
         ..Settings::default()
@@ -193,7 +208,7 @@ fn completions(request: &[u8]) -> Vec<Vec<u8>> {
 
 /// The engine's events while it reads four pages of a host, and the number of its short cycles.
 fn reading(waves: Waves) -> (Vec<String>, u64) {
-    let mut circuit = Circuit::new("dma_engine_source_sink", 64, 4000, waves).expect("it is built");
+    let mut circuit = built("dma_engine_source_sink", 64, waves);
     circuit.configure(Settings {
         bus_master: true,
         max_read_request: 2,
@@ -246,13 +261,35 @@ fn most_cycles_of_a_host_read_are_short() {
 
 #[test]
 fn a_circuit_that_is_not_there_says_what_is() {
+    look();
     let unknown = Circuit::new("dma", 64, 4000, Waves::Never).unwrap_err();
     let message = unknown.to_string();
-    let advice = "this build has no circuit 'dma'; `make gateware` builds ";
-    assert!(message.starts_with(advice), "{message}");
-    assert!(message.contains("this build has: broken, "), "{message}");
+    assert!(
+        message.starts_with("there is no circuit 'dma'; there are: broken, "),
+        "{message}"
+    );
     let wide = Circuit::new("loopback", 512, 4000, Waves::Never).unwrap_err();
     assert!(matches!(wide, Missing::Width { .. }), "{wide}");
+}
+
+#[test]
+fn a_file_that_is_no_library_of_circuits_is_refused() {
+    let missing = folder().join("none.so");
+    assert_eq!(cosim::load("mine", &missing), Err(LoadError::Missing));
+    let text = Path::new(file!()).file_name().expect("this file");
+    let text = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(text);
+    assert!(matches!(
+        cosim::load("mine", &text),
+        Err(LoadError::NotALibrary(_))
+    ));
+    assert_eq!(cosim::load("mine", &folder().join("loopback.so")), Ok(()));
+    assert_eq!(
+        Circuit::new("mine", 64, 4000, Waves::Never).unwrap().name(),
+        "mine"
+    );
+    assert!(Circuit::all().contains(&"mine".to_owned()));
 }
 
 #[test]
@@ -265,7 +302,7 @@ fn a_circuit_that_breaks_a_rule_stops_with_its_name_and_cycle() {
         (5, "a beat before the last one is not full"),
     ];
     for (label, why) in rules {
-        let mut circuit = Circuit::new("broken", 64, 4000, Waves::Never).unwrap();
+        let mut circuit = built("broken", 64, Waves::Never);
         circuit.allow(1);
         let bytes = [0; 24];
         circuit.push(&Tlp {
@@ -290,7 +327,7 @@ fn a_circuit_that_breaks_a_rule_stops_with_its_name_and_cycle() {
 fn waveforms_are_written_while_they_are_open() {
     let folder = std::env::temp_dir().join(format!("waves-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let path = folder.join("circuit.fst");
+    let path = folder.join("circuit.vcd");
     let mut circuit = with_waves(64, Waves::Possible);
     circuit.run(10).unwrap();
     circuit.open_waves(&path).unwrap();
@@ -310,8 +347,7 @@ fn waveforms_are_written_while_they_are_open() {
 
 #[test]
 fn posted_tlps_pass_requests_that_the_circuit_does_not_take() {
-    let name = "dma_engine_source_sink";
-    let mut circuit = Circuit::new(name, 64, 4000, Waves::Never).expect("it is built");
+    let mut circuit = built("dma_engine_source_sink", 64, Waves::Never);
     circuit.configure(Settings::default());
     circuit.allow(0);
     for tag in 0..5 {
@@ -347,8 +383,7 @@ fn posted_tlps_pass_requests_that_the_circuit_does_not_take() {
 
 /// The engine at the beginning of its work, with permission to send.
 fn idle_engine() -> Circuit {
-    let name = "dma_engine_source_sink";
-    let mut circuit = Circuit::new(name, 64, 4000, Waves::Never).expect("it is built");
+    let mut circuit = built("dma_engine_source_sink", 64, Waves::Never);
     circuit.configure(Settings::default());
     circuit.allow(100);
     circuit

@@ -63,14 +63,14 @@ kernel::parameters! {
         pasid_execute: bool = false, from "PCIe Base 6.20: optional";
         /// Whether the functions can send requests of privileged software: Privileged Mode Supported.
         pasid_privileged: bool = false, from "PCIe Base 6.20: optional";
-        /// Engine behind the core: "model", or "rtl" for the circuit in SystemVerilog that takes the place of the model, where the
-        /// model has one and the build has circuits. The circuit's beats have the width of `datapath`, and its clock is `clock`.
-        implementation: Implementation = Implementation::Model, from "our choice: faster, and always there";
-        /// Circuit of gateware/circuits.toml that runs with implementation = "rtl"; none for the model's own circuit. Another circuit receives
-        /// the packets for the device's BARs, but no driver supports its registers.
+        /// Engine behind the core: "model", or "rtl" for a circuit in SystemVerilog that takes the place of the model. None is "rtl" for a
+        /// device with a `circuit`, and "model" for all others. The circuit's beats have the width of `datapath`, and its clock is `clock`.
+        implementation: Option<Implementation> = None, from "our choice: faster, and always there";
+        /// Circuit of a library that --circuit loads, or of gateware/circuits.toml; none for the model's own circuit. Another circuit than the
+        /// model's own receives the packets for the device's BARs, but no driver supports its registers.
         circuit: Option<String> = None, from "our choice: the circuit that does what the model does";
-        /// Times, from the beginning of the run, between which the circuit's signals are written to DEVICE.fst in the current folder,
-        /// such as "10 us..12 us"; with implementation = "rtl" only.
+        /// Times, from the beginning of the run, between which the circuit's signals are written to DEVICE.vcd in the current folder,
+        /// such as "10 us..12 us"; of a circuit only.
         waves: Option<Window> = None, from "our choice: slow, and large";
         /// Clock of the datapath between engine and core.
         clock: Frequency = Frequency(250_000_000), within Frequency(1_000_000)..=Frequency(10_000_000_000), lifts "datapath", ranges ["250 MHz", "500 MHz"], from "common for FPGA cores at the full rate of their link: 250 MHz in AMD PG213, up to 500 MHz in Intel 683501 (R-Tile)";
@@ -150,7 +150,10 @@ impl EndpointParameters {
             0 => 64,
             bytes => 8 * bytes,
         };
-        (self.implementation == Implementation::Rtl).then_some(bits)
+        let implementation = self.implementation;
+        let is_circuit =
+            implementation.map_or(self.circuit.is_some(), |one| one == Implementation::Rtl);
+        is_circuit.then_some(bits)
     }
 
     /// The key of a setting that cannot work or contradicts another setting, and a text with the error and the correction.

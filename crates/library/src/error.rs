@@ -3,6 +3,17 @@
 use peerlane_device::abi::{Table, VERSION};
 use thiserror::Error;
 
+/// The reason why a file does not give the address of a symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OpenError {
+    /// The file does not exist.
+    Missing,
+    /// The operating system does not load the file as a library; its reason.
+    NotALibrary(String),
+    /// The library does not have the symbol.
+    NoSymbol,
+}
+
 /// The reason why a file cannot be used as a model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LoadError {
@@ -50,4 +61,14 @@ pub enum LoadError {
     /// The model has panicked in the call that should return its description.
     #[error("the model does not describe itself: its description() panicked")]
     NoDescription,
+}
+
+impl From<OpenError> for LoadError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Missing => LoadError::Missing,
+            OpenError::NotALibrary(why) => LoadError::NotALibrary(why),
+            OpenError::NoSymbol => LoadError::NoModel,
+        }
+    }
 }

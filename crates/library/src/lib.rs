@@ -1,4 +1,4 @@
-//! Device models from shared libraries: the simulator's side of the C interface of `peerlane_device`.
+//! Shared libraries that a user names, and device models in them: the simulator's side of the C interface of `peerlane_device`.
 //!
 //! A library stays loaded until the process ends, because its code may be in use.
 
@@ -11,6 +11,6 @@ mod error;
 mod loaded;
 mod open;
 
-pub use error::LoadError;
+pub use error::{LoadError, OpenError};
 pub use loaded::LibraryModel;
-pub use open::load;
+pub use open::{load, symbol};

@@ -84,7 +84,7 @@ unsafe fn description(raw: &RawDescription) -> Result<Description, LoadError> {
         )
     };
     let bar = |bar: &RawBar| {
-        Ok(Bar {
+        Ok::<_, LoadError>(Bar {
             index: narrowed("number of a BAR", bar.index)?,
             size: bar.size,
             wide: bar.is_wide != 0,

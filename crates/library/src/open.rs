@@ -1,31 +1,36 @@
 //! Loads a library, and checks that it has a model for this interface.
 
-use std::ffi::{CStr, CString, OsStr};
+use std::ffi::{CStr, CString, OsStr, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::ptr::NonNull;
 
 use peerlane_device::abi::{Entry, SYMBOL, Table, VERSION};
 
-use crate::{LibraryModel, LoadError};
+use crate::{LibraryModel, LoadError, OpenError};
+
+/// Loads the library at `path`, whose initialisers run, and returns the address of its symbol `name`. The library is never closed.
+pub fn symbol(path: &Path, name: &CStr) -> Result<NonNull<c_void>, OpenError> {
+    // The system would search for a name without a folder among its own libraries.
+    let path = path.canonicalize().map_err(|_| OpenError::Missing)?;
+    if !path.is_file() {
+        return Err(OpenError::NotALibrary("not a file".to_owned()));
+    }
+    let file = CString::new(OsStr::as_bytes(path.as_os_str())).map_err(|_| OpenError::Missing)?;
+    // SAFETY: the name ends with a null byte. The library is trusted, because the user of the simulator has named it.
+    let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        return Err(OpenError::NotALibrary(last_error(path.as_os_str())));
+    }
+    // SAFETY: the handle belongs to an open library, and the name of the symbol ends with a null byte.
+    let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
+    NonNull::new(symbol).ok_or(OpenError::NoSymbol)
+}
 
 /// Loads the library at `path`, whose initialisers run, and returns its model.
 pub fn load(path: &Path) -> Result<LibraryModel, LoadError> {
-    // The system would search for a name without a folder among its own libraries.
-    let path = path.canonicalize().map_err(|_| LoadError::Missing)?;
-    if !path.is_file() {
-        return Err(LoadError::NotALibrary("not a file".to_owned()));
-    }
-    let name = CString::new(OsStr::as_bytes(path.as_os_str())).map_err(|_| LoadError::Missing)?;
-    // SAFETY: the name ends with a null byte. The library is trusted, because the user of the simulator has named it.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if handle.is_null() {
-        return Err(LoadError::NotALibrary(last_error(path.as_os_str())));
-    }
-    // SAFETY: the handle belongs to an open library, and the name of the symbol ends with a null byte.
-    let symbol = unsafe { libc::dlsym(handle, SYMBOL.as_ptr().cast()) };
-    if symbol.is_null() {
-        return Err(LoadError::NoModel);
-    }
+    let name = CStr::from_bytes_with_nul(SYMBOL).expect("the name ends with a null byte");
+    let symbol = symbol(path, name)?.as_ptr();
     // SAFETY: by the rules of the interface, a symbol with this name is a function of this type in every version.
     let entry: Entry = unsafe { std::mem::transmute(symbol) };
     // SAFETY: the function has no arguments, and the library is never closed.

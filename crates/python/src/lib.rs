@@ -9,6 +9,7 @@ mod afu;
 mod allocator;
 mod arithmetic;
 mod bench;
+mod circuits;
 mod host_thread;
 mod job;
 mod models;
@@ -612,6 +613,8 @@ mod _core {
     #[pymodule_export]
     use super::bench::{bench_access, bench_run, bench_scenario, bench_shape, bench_shapes};
     #[pymodule_export]
+    use super::circuits::load_circuit;
+    #[pymodule_export]
     use super::models::{ModelBench, ModelShell, load_model, parameter_value, register_model};
     #[pymodule_export]
     use super::outside::{advance_to, begin_read, begin_write, call_model, notice, take_outcomes};
@@ -635,6 +638,7 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        super::circuits::look_beside(module)?;
         module.add("BUILD_PROFILE", env!("BUILD_PROFILE"))?;
         super::arithmetic::add(module)
     }

@@ -210,10 +210,12 @@ def _parsed(
         given, rest, _ = found.make_parser(context).parse_args(list(arguments))
     except typer.TyperException as error:
         raise FileError(f"{source}: {error.format_message()}") from None
-    if given.get("models"):
-        raise FileError(
-            f"{source} is of a run with --model, which loads code; a bundle has a scenario alone"
-        )
+    for name, option in (("models", "--model"), ("libraries", "--circuit")):
+        if given.get(name):
+            raise FileError(
+                f"{source} is of a run with {option}, which loads code; "
+                "a bundle has a scenario alone"
+            )
     if rest or given.get("file") is None:
         raise FileError(f"{source}: its command has no single scenario")
     return given, list(_written(found, given, KEPT[command]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import WRONG_USE, Circuits, JsonTo, Models, Scenario, Settings
+from peerlane.cli.options import WRONG_USE, Circuits, JsonTo, Libraries, Models, Scenario, Settings
 
 if TYPE_CHECKING:
     from peerlane import Simulation
@@ -18,6 +18,7 @@ def check(
     file: Scenario,
     settings: Settings = None,
     _models: Models = None,
+    _libraries: Libraries = None,
     rtl: Circuits = None,
     json_to: JsonTo = None,
 ) -> None:

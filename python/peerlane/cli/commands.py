@@ -35,6 +35,7 @@ the way hardware papers do. Begin with `peerlane reproduce` and `peerlane run pa
         "list": Command("peerlane.cli.list", "list_"),
         "bench": Command("peerlane.cli.bench", "bench_app"),
         "opae": Command("peerlane.cli.opae.group", "opae_app"),
+        "circuit": Command("peerlane.cli.circuit", "circuit_app"),
         "plan": Command("peerlane.cli.plan", "plan_app"),
         "import": Command("peerlane.cli.importing", "import_app"),
     },

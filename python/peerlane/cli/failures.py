@@ -7,6 +7,7 @@ import errno
 import typer
 
 from peerlane._core import ModelError, ScenarioError, UnitError
+from peerlane.circuits import CircuitError
 from peerlane.cli.console import InterruptedWorkError, complain
 from peerlane.cli.foreign import complain_of_code
 from peerlane.cli.lspci import MissingLspciError
@@ -32,7 +33,8 @@ def status_of(error: Exception) -> int:
             complain(usage_message(error))
             return WRONG_USE
         case (
-            FileError()
+            CircuitError()
+            | FileError()
             | ScenarioError()
             | ListingError()
             | UnknownNameError()

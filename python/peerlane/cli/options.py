@@ -262,3 +262,36 @@ Circuits = Annotated[
         help="Run these devices as circuits, not as models: as `make gateware` builds them.",
     ),
 ]
+
+
+def _libraries(given: list[str] | None) -> list[str]:
+    """Loads libraries of circuits, each given as NAME=FILE."""
+    names = set()
+    for one in given or ():
+        name, _, path = one.partition("=")
+        if not name or not path:
+            right = "write NAME=FILE, such as mine=libmine.so"
+            raise typer.BadParameter(f"{one!r} is no circuit; {right}", param_hint="--circuit")
+        if name in names:
+            right = f"write {name} once, or another name for the second"
+            raise typer.BadParameter(f"{name!r} is given twice; {right}", param_hint="--circuit")
+        names.add(name)
+        from peerlane.circuits.loading import load
+
+        try:
+            load(path, name)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--circuit") from None
+    return given or []
+
+
+Libraries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--circuit",
+        metavar="NAME=FILE",
+        callback=_libraries,
+        help="Load the circuit NAME of the scenario from a library of `peerlane circuit build`, "
+        "which runs its code. May be repeated.",
+    ),
+]

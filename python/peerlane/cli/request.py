@@ -15,6 +15,7 @@ from peerlane.cli.options import (
     MOST_RUNS,
     Circuits,
     JsonTo,
+    Libraries,
     Models,
     ParquetTo,
     ReportTo,
@@ -38,6 +39,7 @@ class ScenarioRequest:
     file: Scenario
     settings: Settings = None
     models: Models = None
+    libraries: Libraries = None
     seed: Seed = None
 
     @property
@@ -87,7 +89,11 @@ class ScenarioRequest:
 
     def again(self, command: str) -> str:
         """The command line that runs another command on the same scenario."""
-        options = [("--set", self.settings), ("--model", self.models)]
+        options = [
+            ("--set", self.settings),
+            ("--model", self.models),
+            ("--circuit", self.libraries),
+        ]
         words = [
             word for option, values in options for one in values or () for word in (option, one)
         ]
@@ -203,5 +209,5 @@ class RunRequest:
 STEADY = "measure.steady=true"
 """The setting that --steady adds."""
 
-_OF_MANY = {"--set", "--model", "--seed", "--steady", "--explain", "--json"}
+_OF_MANY = {"--set", "--model", "--circuit", "--seed", "--steady", "--explain", "--json"}
 """The options that are also possible if there are many runs, each of which has a single thread."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from peerlane.cli.files import keep_apart
-from peerlane.cli.options import Circuits, JsonTo, Models, Scenario, Settings
+from peerlane.cli.options import Circuits, JsonTo, Libraries, Models, Scenario, Settings
 
 
 def show(
     file: Scenario,
     settings: Settings = None,
     _models: Models = None,
+    _libraries: Libraries = None,
     rtl: Circuits = None,
     json_to: JsonTo = None,
 ) -> None:

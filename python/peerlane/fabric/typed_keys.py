@@ -762,17 +762,18 @@ class Device(Node, Upstream, total=False):
     """Whether the functions can send requests of privileged software: Privileged Mode
     Supported. (default false)"""
     implementation: Literal["model", "rtl"] | None
-    """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
-    the place of the model, where the model has one and the build has circuits. The
-    circuit's beats have the width of `datapath`, and its clock is `clock`. (default model)"""
+    """Engine behind the core: 'model', or 'rtl' for a circuit in SystemVerilog that takes the
+    place of the model. None is 'rtl' for a device with a `circuit`, and 'model' for all
+    others. The circuit's beats have the width of `datapath`, and its clock is `clock`.
+    (default none)"""
     circuit: Text
-    """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
-    model's own circuit. Another circuit receives the packets for the device's BARs, but no
-    driver supports its registers. (default none)"""
+    """Circuit of a library that --circuit loads, or of gateware/circuits.toml; none for the
+    model's own circuit. Another circuit than the model's own receives the packets for the
+    device's BARs, but no driver supports its registers. (default none)"""
     waves: Text
     """Times, from the beginning of the run, between which the circuit's signals are written to
-    DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
-    only. (default none)"""
+    DEVICE.vcd in the current folder, such as '10 us..12 us'; of a circuit only. (default
+    none)"""
     clock: Quantity
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
     datapath: Size
@@ -1447,17 +1448,18 @@ class Profile(Repeated, total=False):
     """Whether the functions can send requests of privileged software: Privileged Mode
     Supported. (default false)"""
     implementation: Literal["model", "rtl"] | None
-    """Engine behind the core: 'model', or 'rtl' for the circuit in SystemVerilog that takes
-    the place of the model, where the model has one and the build has circuits. The
-    circuit's beats have the width of `datapath`, and its clock is `clock`. (default model)"""
+    """Engine behind the core: 'model', or 'rtl' for a circuit in SystemVerilog that takes the
+    place of the model. None is 'rtl' for a device with a `circuit`, and 'model' for all
+    others. The circuit's beats have the width of `datapath`, and its clock is `clock`.
+    (default none)"""
     circuit: Text
-    """Circuit of gateware/circuits.toml that runs with implementation = 'rtl'; none for the
-    model's own circuit. Another circuit receives the packets for the device's BARs, but no
-    driver supports its registers. (default none)"""
+    """Circuit of a library that --circuit loads, or of gateware/circuits.toml; none for the
+    model's own circuit. Another circuit than the model's own receives the packets for the
+    device's BARs, but no driver supports its registers. (default none)"""
     waves: Text
     """Times, from the beginning of the run, between which the circuit's signals are written to
-    DEVICE.fst in the current folder, such as '10 us..12 us'; with implementation = 'rtl'
-    only. (default none)"""
+    DEVICE.vcd in the current folder, such as '10 us..12 us'; of a circuit only. (default
+    none)"""
     clock: Quantity
     """Clock of the datapath between engine and core. (MHz; default 250 MHz)"""
     datapath: Size

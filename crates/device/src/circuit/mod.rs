@@ -134,7 +134,7 @@ impl Circuit {
         let cycle = |time: Span| time.as_fs() / period.as_fs();
         let waves = parameters.waves.map(|window| {
             let bounds = [cycle(window.from), cycle(window.to)];
-            (PathBuf::from(format!("{name}.fst")), bounds.into())
+            (PathBuf::from(format!("{name}.vcd")), bounds.into())
         });
         let patterns = config.patterns.clone();
         let ahead = parameters.send_latency.as_fs() / period.as_fs();

@@ -103,9 +103,10 @@ impl DeviceParameters {
             let circuit = cosim::Circuit::new(&choice.name, width, period_ps, waves);
             let circuit = circuit.map_err(|missing| {
                 let key = match (&missing, &core.circuit) {
-                    (Missing::Build, _) | (_, None) => "implementation",
-                    (Missing::Name { .. }, Some(_)) => "circuit",
+                    (_, None) => "implementation",
+                    (Missing::Name { .. } | Missing::Library { .. }, Some(_)) => "circuit",
                     (Missing::Width { .. }, Some(_)) => "datapath",
+                    (Missing::Waves { .. }, Some(_)) => "waves",
                 };
                 (key, missing.to_string())
             })?;

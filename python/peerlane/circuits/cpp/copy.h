@@ -1,4 +1,4 @@
-// A copy of a circuit's evaluation for cycles with units at rest (`build/rest.rs`).
+// A copy of a circuit's evaluation for cycles with units at rest (`rest.py`).
 #pragma once
 
 template <typename Root>

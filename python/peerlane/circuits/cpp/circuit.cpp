@@ -1,8 +1,8 @@
-// Drives one module with the ports of a leaf. Compiled twice for each circuit and width, which the build gives as CIRCUIT_CLASS,
-// CIRCUIT_HEADER, CIRCUIT_NAME and CIRCUIT_MODEL. CIRCUIT_TRACED is the copy that can write waveforms, which is slower: all signals have a
-// place in memory there. CIRCUIT_FLR is there if the circuit has ports for the function-level reset. CIRCUIT_EVALUATE, CIRCUIT_LOADS and CIRCUIT_CLOCKS are there if the circuit sees nothing but rising edges of its
-// two clocks: the function of the generated code that works on edges, and the bits of the edges for it. CIRCUIT_COPIES is the list of copies of
-// that function for cycles with units at rest, if there are any.
+// Drives one module with the ports of a leaf. Compiled for each circuit, width and copy, which the build gives as CIRCUIT_CLASS, CIRCUIT_HEADER,
+// CIRCUIT_NAME and CIRCUIT_MODEL. CIRCUIT_TRACED marks the copy that can write waveforms, which is slower: all its signals have a place in memory.
+// CIRCUIT_FLR is there if the circuit has ports for the function-level reset. CIRCUIT_EVALUATE, CIRCUIT_LOADS and CIRCUIT_CLOCKS are there if the
+// circuit is sensitive only to rising edges of its two clocks: the function of the generated code that works on edges, and the bits of the edges for
+// this function. CIRCUIT_COPIES is the list of copies of this function for cycles with units at rest, if there are any.
 
 #include "circuit.h"
 
@@ -13,7 +13,7 @@
 
 #include "verilated.h"
 #ifdef CIRCUIT_TRACED
-#include "verilated_fst_c.h"
+#include "verilated_vcd_c.h"
 #endif
 
 #include CIRCUIT_HEADER
@@ -181,7 +181,7 @@ public:
 #ifdef CIRCUIT_TRACED
     void open_waves(const char* path) {
         close_waves();
-        m_waves = std::make_unique<VerilatedFstC>();
+        m_waves = std::make_unique<VerilatedVcdC>();
         m_top->trace(m_waves.get(), 99);
         m_waves->open(path);
     }
@@ -367,7 +367,7 @@ private:
     std::unique_ptr<VerilatedContext> m_context = std::make_unique<VerilatedContext>();
     std::unique_ptr<Top> m_top;
 #ifdef CIRCUIT_TRACED
-    std::unique_ptr<VerilatedFstC> m_waves;
+    std::unique_ptr<VerilatedVcdC> m_waves;
 #endif
 #ifdef CIRCUIT_COPIES
     // The copy for the next cycle.

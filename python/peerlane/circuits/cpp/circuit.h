@@ -1,4 +1,4 @@
-// The C interface of a circuit. `src/abi.rs` declares the same structures.
+// The C interface of a library with circuits. `crates/cosim/src/abi.rs` declares the same structures.
 #pragma once
 #include <cstdint>
 
@@ -49,7 +49,7 @@ struct circuit_model {
     const char* name;
     // Bytes of a beat.
     uint64_t width;
-    // Whether the circuit can write waveforms; each circuit has a copy that can, and a faster one that cannot.
+    // Whether the circuit can write waveforms; most circuits have a copy that can, and a faster one that cannot.
     bool is_traced;
     // Whether the circuit has ports for the function-level reset. Without them, `reset` resets its function.
     bool resets_function;
@@ -76,4 +76,16 @@ struct circuit_model {
     // Writes waveforms from the current cycle on to a file that can be written, if it is traced.
     void (*open_waves)(void*, const char* path);
     void (*close_waves)(void*);
+};
+
+// Version of this interface.
+constexpr uint32_t CIRCUIT_VERSION = 1;
+
+// The circuits of a library, which exports it as `peerlane_circuits`. The first two fields are the same in every version.
+struct circuit_table {
+    uint32_t version;
+    // Bytes of a circuit_model.
+    uint32_t size;
+    uint64_t count;
+    const circuit_model* const* models;
 };
