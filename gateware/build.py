@@ -11,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from peerlane.circuits import CircuitError, Source, build
+from peerlane.circuits import PORT_SETS, CircuitError, Source, build
 
 ROOM = Path(__file__).parent
 BUILT = ROOM / "built"
@@ -26,7 +26,13 @@ def one(name: str, circuit: dict[str, Any], *, for_speed: bool) -> None:
     top = circuit.get("top", name)
     options = [f"-I{ROOM / 'rtl'}", "-y", str(COMMON), "-y", str(folder)]
     rest = folder / "rest.toml"
-    source = Source([PACKAGE, folder / f"{top}.sv"], top, options, rest if rest.exists() else None)
+    source = Source(
+        [PACKAGE, folder / f"{top}.sv"],
+        top,
+        options,
+        PORT_SETS[circuit.get("ports", "native")],
+        rest if rest.exists() else None,
+    )
     fixed = circuit.get("parameters", {})
     width = circuit.get("width")
     variants = [fixed | ({width: bits} if width else {}) for bits in circuit["widths"]]

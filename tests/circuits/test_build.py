@@ -6,6 +6,7 @@ import ctypes
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -234,3 +235,23 @@ def test_a_library_that_is_no_circuit_of_this_version_is_refused(
 def test_a_wrong_option_is_refused(given: list[str], says: str, peerlane: Run) -> None:
     options = [word for one in given for word in ("--circuit", one)]
     peerlane("run", "pair", *options).refuses(says)
+
+
+def test_a_first_circuit_is_written_with_tests_that_pass(
+    tmp_path: Path, peerlane: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    peerlane("new", "circuit", "my-sum").succeeds()
+    peerlane("new", "circuit", "my-sum").refuses("my-sum/", "nothing is overwritten")
+    peerlane("new", "circuit", "My").refuses("'My' is no name of a circuit")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for command, says in (("-m pytest -q", "2 passed"), ("bench_my_sum.py", "PASS=2 FAIL=0")):
+        ran = subprocess.run(
+            [sys.executable, *command.split()],
+            cwd=tmp_path / "my-sum",
+            env=os.environ | {"PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert says in ran.stdout + ran.stderr, ran.stdout + ran.stderr

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from peerlane.circuits import ports
 from peerlane.circuits.evaluation import Edges
-from peerlane.circuits.leaf import leaf
+from peerlane.circuits.leaf import Leaf, PortSet, leaf
 from peerlane.circuits.rest import Rest
 from peerlane.circuits.toolchain import CPP, CircuitError, Compiler, Verilator
 
@@ -35,6 +35,8 @@ class Source:
     """The module with the ports of a leaf."""
     options: Sequence[str] = ()
     """Options of Verilator, such as "-Irtl", "-DNAME=1" or "-y", "common"."""
+    port_set: PortSet = field(default_factory=Leaf)
+    """The ports of the module: of a leaf, or of the user side of a hard block."""
     rest: Path | None = None
     """A file with the signals of units at rest, from which faster copies are made."""
 
@@ -123,33 +125,34 @@ class _Work:
         if printed := self._translate(bare, f"V{top}", top, ["-O0", *values]):
             _LOG.warning("%s", printed)
         has = ports.declared((bare / f"V{top}.h").read_text(encoding="utf-8"))
-        width = has.get("rx_data_i", ports.Port("input", ports.WIDTHS[0])).bits
+        port_set = self.source.port_set
+        width = port_set.width(has)
         if width not in ports.WIDTHS:
             widths = ", ".join(map(str, ports.WIDTHS))
             raise CircuitError(
-                f"{top} cannot be a leaf: its beats (rx_data_i) have {width} bits; "
-                f"they can have {widths}"
+                f"{top} cannot be a circuit: its beats have {width} bits; they can have {widths}"
             )
-        if found := ports.fault(has, width):
+        if found := port_set.fault(has, width):
             raise CircuitError(
-                f"{top} with beats of {width} bits cannot be a leaf: {found}; "
-                "docs/reference/circuit-ports.md has the ports of a leaf"
+                f"{top} with beats of {width} bits cannot be a circuit: {found}; "
+                f"{port_set.page} has the ports"
             )
         for is_traced in (False, True) if waves else (False,):
-            self._add_copy((has, width), parameters, is_traced=is_traced)
+            self._add_copy(has, parameters, is_traced=is_traced)
 
-    def _add_copy(
-        self, has: tuple[dict[str, ports.Port], int], parameters: Parameters, *, is_traced: bool
-    ) -> None:
-        model = f"circuit_{has[1]}{'_traced' if is_traced else ''}"
+    def _add_copy(self, has: ports.Ports, parameters: Parameters, *, is_traced: bool) -> None:
+        port_set = self.source.port_set
+        width = port_set.width(has)
+        model = f"circuit_{width}{'_traced' if is_traced else ''}"
         if model in self.models:
-            raise CircuitError(f"two variants of the circuit have beats of {has[1]} bits; give one")
+            raise CircuitError(f"two variants of the circuit have beats of {width} bits; give one")
         folder = self.folder / model
         folder.mkdir()
         wrapper = folder / "circuit_leaf.sv"
-        wrapper.write_text(leaf(self.source.top, has, parameters), encoding="utf-8")
+        wrapper.write_text(leaf(port_set, self.source.top, has, parameters), encoding="utf-8")
         options = [*_FAST, *(["--trace"] if is_traced else [])]
-        self._translate(folder, f"V{model}", "circuit_leaf", [*options, str(wrapper)])
+        modules = map(str, (*port_set.files, wrapper))
+        self._translate(folder, f"V{model}", "circuit_leaf", [*options, *modules])
         self.models.append(model)
         defines = {
             "CIRCUIT_CLASS": f"V{model}",
@@ -157,7 +160,7 @@ class _Work:
             "CIRCUIT_NAME": f'"{self.source.top}"',
             "CIRCUIT_MODEL": model,
         }
-        if "flr_i" in has[0]:
+        if "flr_i" in has:
             defines["CIRCUIT_FLR"] = "1"
         if is_traced:
             defines["CIRCUIT_TRACED"] = "1"

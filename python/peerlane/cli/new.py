@@ -21,11 +21,12 @@ def new(
         str,
         typer.Argument(
             metavar="[NAME]",
-            help="The file to write; .toml is added if need be. Or `model`: write a device model.",
+            help="The file to write; .toml is added if need be. Or `model`, or `circuit`.",
         ),
     ] = "fabric",
     of: Annotated[
-        str | None, typer.Argument(metavar="[MODEL]", help="The name of the device model.")
+        str | None,
+        typer.Argument(metavar="[MODEL]", help="The name of the device model or circuit."),
     ] = None,
     like: Annotated[
         str | None,
@@ -48,14 +49,20 @@ def new(
     `peerlane new mine; peerlane run mine.toml`
 
     `peerlane new model --python NAME` writes a device model with its test, NAME.py and
-    test_NAME.py, and `peerlane new model --rust NAME` a crate in the folder NAME.
+    test_NAME.py, and `peerlane new model --rust NAME` a crate in the folder NAME. `peerlane new
+    circuit NAME` writes a circuit in SystemVerilog with a scenario, tests and a bench.
     """
-    from peerlane.cli.new_model import write_model
+    from peerlane.cli.new_model import write_circuit, write_model
 
+    if name == "circuit" and of is not None and not (python or rust or like):
+        say(write_circuit(of))
+        return
     if python or rust or of is not None:
         if name != "model" or of is None or python == rust or like is not None:
             right = "peerlane new model --python NAME, or peerlane new model --rust NAME"
-            raise typer.BadParameter(f"a device model is written by {right}")
+            raise typer.BadParameter(
+                f"a device model is written by {right}, a circuit by peerlane new circuit NAME"
+            )
         say(write_model(of, "python" if python else "rust"))
         return
     if not name or not name.isprintable():

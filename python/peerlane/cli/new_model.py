@@ -1,4 +1,4 @@
-"""Writes a first device model from the templates, with a name that the user chooses."""
+"""Writes a first device model or circuit from templates, with a name that the user chooses."""
 
 from __future__ import annotations
 
@@ -30,20 +30,12 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
         OSError: A file cannot be written.
         typer.BadParameter: The name cannot be a name of a model, or a file exists.
     """
-    if not re.fullmatch(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*", name):
-        message = f"{name!r} is no name of a model; write small letters, digits, - and _"
-        raise typer.BadParameter(message)
+    _check_name(name, "model")
     texts = dict(_python(name) if language == "python" else _rust(name))
     if taken := _taken(name, language, texts):
         message = f"{name!r} would stand for {taken}; write another name, such as my-{name}"
         raise typer.BadParameter(message)
-    for path in texts:
-        if path.exists():
-            message = f"{path} exists, and nothing is overwritten; write another name"
-            raise typer.BadParameter(message)
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    _write(texts)
     module = name.replace("-", "_")
     if language == "python":
         run = f"{program('peerlane')} run FILE --model {name}={module}.py"
@@ -52,6 +44,49 @@ def write_model(name: str, language: Literal["python", "rust"]) -> str:
     library = f"{name}/target/release/lib{module}.so"
     run = f"{program('peerlane')} run FILE --model {name}={library}"
     return f"{name} is written; cargo test and cargo build --release there, then {run} uses it"
+
+
+def write_circuit(name: str) -> str:
+    """Writes a circuit with its scenario, tests and bench to a folder; returns the next steps.
+
+    Raises:
+        OSError: A file cannot be written.
+        typer.BadParameter: The name cannot be a name of a circuit, or the folder exists.
+    """
+    _check_name(name, "circuit")
+    module = name.replace("-", "_")
+    texts = {}
+    for template in (files("peerlane.circuits") / "templates").iterdir():
+        file = template.name.removesuffix(".template").replace("adder.md", "README.md")
+        text = template.read_text("utf-8").replace("adder", module)
+        texts[Path(name, file.replace("adder", module))] = text
+    _write(texts)
+    command = program("peerlane")
+    run = f"{command} run {module}.toml --circuit {module}=lib{module}.so"
+    return f"{name} is written; {command} circuit build {module}.sv there, then {run} uses it"
+
+
+def _check_name(name: str, what: str) -> None:
+    """Raises a `BadParameter` if this cannot be the name of a model or a circuit."""
+    if not re.fullmatch(r"[a-z][a-z0-9]*([_-][a-z0-9]+)*", name):
+        message = f"{name!r} is no name of a {what}; write small letters, digits, - and _"
+        raise typer.BadParameter(message)
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    """Writes new files.
+
+    Raises:
+        OSError: A file cannot be written.
+        typer.BadParameter: A file exists; then none is written.
+    """
+    for path in texts:
+        if path.exists():
+            message = f"{path} exists, and nothing is overwritten; write another name"
+            raise typer.BadParameter(message)
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
 
 
 def _taken(name: str, language: str, texts: Mapping[Path, str]) -> str | None:
