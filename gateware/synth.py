@@ -42,9 +42,9 @@ CIRCUITS: list[Circuit] = [
     ("dma_write_path", {"W": 64}),
     ("dma_write_path", {"W": 128}),
     ("dma_write_path", {"W": 256}),
-    ("dma_engine", {"USER": 0}),
-    ("dma_engine", {"USER": 1}),
-    ("dma_engine", {"USER": 1, "FETCH": 512}),
+    ("dma_engine_leaf", {"USER": 0}),
+    ("dma_engine_leaf", {"USER": 1}),
+    ("dma_engine_leaf", {"USER": 1, "FETCH": 512}),
 ]
 """The circuits that the page has sizes of."""
 PLACED = CIRCUITS[:4]

@@ -56,13 +56,13 @@ always_comb if (started_q && !rst_i) begin
   a_request_that_begins_is_taken: assert (!begins || request_ready_i);
   a_request_that_is_offered_is_taken: assert (!request_begins || (request_ready_i && !begins && !whole));
   a_packet_of_before_a_reset_is_dropped: assert (known_q || (to_q == DROP && !(malformed_o && !first_q)));
-  a_wait_of_a_peer_ends: assert (waited_q <= 16'(ACCEPT_CYCLES) && (!full_q || waited_q == '0 || waited_q == 16'(ACCEPT_CYCLES)));
+  a_wait_of_a_peer_ends: assert (waited_q <= 16'(ACCEPT_CYCLES) && (!full || waited_q == '0 || waited_q == 16'(ACCEPT_CYCLES)));
 end
 
 always_ff @(posedge clk_i) if (started_q && !$past(rst_i) && !rst_i) begin
   a_beat_waits_for_a_peer_or_a_cycle: assert (stands_q <= 8'(waited_q) || $past(!completion_ready_i && (!out_valid || out_ready)));
-  what_is_lost_is_lost_to_the_end: assert (!$past(dropped_o && !peer_last_o) || !peer_valid_o);
+  what_is_lost_is_lost_to_the_end: assert (!$past(dropped_o && !out_last) || !(peer_valid_o || write_valid_o));
   a_write_is_dropped: cover (dropped_o);
-  a_write_is_taken_after_that: cover ($past(full_q) && !full_q);
+  a_write_is_taken_after_that: cover ($past(full_q[0]) && !full_q[0]);
   a_request_passes: cover (request_valid_o);
 end

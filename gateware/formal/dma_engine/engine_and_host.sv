@@ -49,8 +49,11 @@ module engine_and_host #(
   logic [10:0] irq_vector;
   logic        active;
 
-  dma_engine_core #(
-      .USER       (0),
+  // A user's logic that never stalls, and gives any data.
+  dma_engine #(
+      .FIFOS      (0),
+      .COMMANDS   (0),
+      .USER_REGISTERS(0),
       .DESCRIPTORS(2),
       .TAGS       (2),
       .SLOT_BYTES (128)
@@ -83,7 +86,15 @@ module engine_and_host #(
       .irq_valid_o       (irq_valid),
       .irq_ready_i       (irq_ready),
       .irq_vector_o      (irq_vector),
-      .active_o          (active)
+      .active_o          (active),
+      .m_axis_rx_tready   (1'b1),
+      .m_axis_ep_rx_tready(1'b1),
+      .s_axis_tx_tvalid   (1'b1),
+      .s_axis_ep_tx_tvalid(1'b1),
+      .m_apb_pready       (1'b1),
+      .user_irq_valid_i   (1'b0),
+      .timed_i            (1'b0),
+      .user_active_i      (1'b0)
   );
 
   // What the host sends next, if anything, and its parameters.

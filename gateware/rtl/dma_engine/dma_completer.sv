@@ -23,8 +23,12 @@ module dma_completer (
     output logic         read_o,
     // The request begins with the upper half of the word that is read.
     output logic         upper_o,
+    // The halves of the word that the request needs.
+    output logic [1:0]   halves_o,
     // The data of the word that was read last.
     input  logic [63:0]  word_data_i,
+    // That data is there, from the cycle behind `read_o` on.
+    input  logic         word_ready_i,
     // Data of a completion.
     output logic [63:0]  data_o,
     // Bytes in the beat.
@@ -155,6 +159,7 @@ module dma_completer (
   assign word_o    = word_q;
   assign read_o    = sized_q && !reads_q && !word_valid_q && reach_q != '0;
   assign upper_o   = fresh_q && at_q[2];
+  assign halves_o  = {reach_q >= 12'd2, !upper_o};
   assign feed_last = reach_q <= 12'd2;
   assign feed      = sized_q && word_valid_q && reach_q != '0;
 
@@ -205,9 +210,9 @@ module dma_completer (
   assign busy_o          = busy_q;
 
   always_ff @(posedge clk_i) begin
-    reads_q      <= read_o && !leaves;
-    word_valid_q <= (reads_q || (word_valid_q && !(feed && accepts))) && !leaves;
-    if (reads_q) word_data_q <= word_data_i;
+    reads_q      <= (read_o || (reads_q && !word_ready_i)) && !leaves;
+    word_valid_q <= ((reads_q && word_ready_i) || (word_valid_q && !(feed && accepts))) && !leaves;
+    if (reads_q && word_ready_i) word_data_q <= word_data_i;
     if (busy_q && !sized_q) begin
       part_q      <= part;
       part_last_q <= part_last;

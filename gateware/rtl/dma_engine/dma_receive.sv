@@ -1,13 +1,13 @@
 // Sorts received packets of 64-bit beats: completions, register accesses, writes of peers, and requests that no part serves. A posted packet
-// or completion is received whatever the rest of the engine waits for (PCIe Base 2.4.1): a write of a peer waits at most ACCEPT_CYCLES for
-// space, and is dropped then; a non-posted request begins only where its answer can begin.
+// or completion is received whatever the rest of the engine waits for (PCIe Base 2.4.1): a write of a peer, or to the user's registers, waits at
+// most ACCEPT_CYCLES for space, and is dropped then; a non-posted request begins only where its answer can begin.
 
 `include "require.svh"
 
 module dma_receive #(
     // Whether a part takes writes of peers; otherwise they are unsupported.
     parameter int PEER_WRITES = 1,
-    // Number of cycles that a beat of a peer's write waits for space, 1 to 65535. After a wait of this length, writes without space are
+    // Number of cycles that a beat of a write waits for space, 1 to 65535. After a wait of this length, writes of this kind without space are
     // dropped at once, until one is taken.
     parameter int ACCEPT_CYCLES = 512
 ) (
@@ -57,6 +57,8 @@ module dma_receive #(
     output logic [7:0]   write_lanes_o,
     // There is a word to write.
     output logic         write_valid_o,
+    // The word is taken.
+    input  logic         write_ready_i,
     // It is the last word of its packet.
     output logic         write_last_o,
     // The packet that ends with this word has another length than its header says: it starts no transfer.
@@ -280,28 +282,32 @@ module dma_receive #(
       .ready_i(out_ready)
   );
 
-  // A write of a peer that has waited for ACCEPT_CYCLES is dropped. Later writes that would wait are dropped, too, until one is taken again.
+  // A write that has waited for ACCEPT_CYCLES is dropped. Later writes of its kind that would wait are dropped, too, until one is taken again.
   logic         is_peer;
+  logic         taken;
   logic         drops;
-  logic         full_q;
+  logic         full;
+  logic [1:0]   full_q;
   logic         lost_q;
   logic [15:0]  waited_q;
 
   assign is_peer   = out_valid && to_q == PEER;
-  assign drops     = lost_q || (full_q && !peer_ready_i);
-  assign out_ready = to_q == WRITE || peer_ready_i || drops;
-  assign dropped_o = is_peer && drops && !lost_q;
+  assign taken     = to_q == WRITE ? write_ready_i : peer_ready_i;
+  assign full      = to_q == WRITE ? full_q[1] : full_q[0];
+  assign drops     = lost_q || (full && !taken);
+  assign out_ready = taken || drops;
+  assign dropped_o = out_valid && drops && !lost_q;
 
   always_ff @(posedge clk_i) begin
-    waited_q <= is_peer && !out_ready ? waited_q + 1'b1 : '0;
-    if (is_peer) begin
-      if (!out_ready && waited_q == 16'(ACCEPT_CYCLES - 1)) full_q <= 1'b1;
-      if (out_ready && !drops) full_q <= 1'b0;
+    waited_q <= out_valid && !out_ready ? waited_q + 1'b1 : '0;
+    if (out_valid) begin
+      if (!out_ready && waited_q == 16'(ACCEPT_CYCLES - 1)) full_q[to_q == WRITE] <= 1'b1;
+      if (out_ready && !drops) full_q[to_q == WRITE] <= 1'b0;
       if (out_ready) lost_q <= drops && !out_last;
     end
     if (rst_i) begin
       waited_q <= '0;
-      full_q   <= 1'b0;
+      full_q   <= '0;
       lost_q   <= 1'b0;
     end
   end
@@ -337,7 +343,7 @@ module dma_receive #(
   assign write_lanes_o = write_valid_o ? {high, low} : 8'h00;
   assign write_word_o  = out_first ? word_q[17:3] : row_q;
   assign write_data_o  = out_data;
-  assign write_valid_o = out_valid && to_q == WRITE;
+  assign write_valid_o = out_valid && to_q == WRITE && !lost_q;
   assign write_last_o  = out_last;
   assign write_cut_o   = out_valid && (cut_q || (feed && feed_last && is_cut));
 
@@ -434,7 +440,7 @@ module dma_receive #(
       if (first_q) left_q <= (has_data ? dwords : 11'd0) + (wide ? 11'd2 : 11'd1);
       else left_q <= left_q <= 11'd2 ? '0 : left_q - 11'd2;
     end
-    if (write_valid_o) row_q <= write_word_o + 1'b1;
+    if (write_valid_o && write_ready_i) row_q <= write_word_o + 1'b1;
     if (rst_i) begin
       valid_q <= 1'b0;
       to_q    <= DROP;

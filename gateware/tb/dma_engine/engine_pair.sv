@@ -46,7 +46,7 @@ module engine_pair #(
     logic [127:0] err_header_o;
     logic        active_o;
 
-    dma_engine_core #(
+    dma_engine_example #(
         .USER(USER),
         .DESCRIPTORS(DESCRIPTORS),
         .TIMEOUT(TIMEOUT)

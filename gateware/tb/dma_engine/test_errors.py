@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from dma_engine.test_dma_engine_core import FIRST, LOOPBACK, MATRIX, SOURCE, law
+from dma_engine.test_dma_engine_example import FIRST, LOOPBACK, MATRIX, SOURCE, law
 from dma_engine.test_posted import ACCEPT, pieces, received, to_peers
 from dma_engine.test_received import FETCH_ADD, header
 from dma_engine.world import (

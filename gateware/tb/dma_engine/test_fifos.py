@@ -8,7 +8,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import RisingEdge
 from cocotb.utils import get_sim_time
-from dma_engine.test_dma_engine_core import LOOPBACK, SOURCE, law
+from dma_engine.test_dma_engine_example import LOOPBACK, SOURCE, law
 from dma_engine.test_recovery import loop
 from dma_engine.world import CLOCK, PARAMETERS, READ, STATUS, World
 

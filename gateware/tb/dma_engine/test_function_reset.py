@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from cocotb.triggers import ReadOnly, RisingEdge
-from dma_engine.test_dma_engine_core import FIRST, LOOPBACK, MATRIX, SOURCE, law
+from dma_engine.test_dma_engine_example import FIRST, LOOPBACK, MATRIX, SOURCE, law
 from dma_engine.world import (
     ADDRESS,
     BAR,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from dma_engine.test_dma_engine_core import FIRST, LOOPBACK, SOURCE, USER, law, odd_ranges
+from dma_engine.test_dma_engine_example import FIRST, LOOPBACK, SOURCE, USER, law, odd_ranges
 from dma_engine.world import (
     COUNT,
     ERROR,

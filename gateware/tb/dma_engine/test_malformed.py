@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from dma_engine.test_dma_engine_core import FIRST, MATRIX, REFLECTOR, SOURCE, law
+from dma_engine.test_dma_engine_example import FIRST, MATRIX, REFLECTOR, SOURCE, law
 from dma_engine.test_received import faults
 from dma_engine.world import (
     ADDRESS,

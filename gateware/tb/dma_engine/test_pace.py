@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from dma_engine.test_dma_engine_core import FIRST, SOURCE, law
+from dma_engine.test_dma_engine_example import FIRST, SOURCE, law
 from dma_engine.world import PARAMETERS, PEER, READ, STATUS, WRITE, World, pattern
 
 IDLE = PARAMETERS.get("IDLE_CYCLES", 0)

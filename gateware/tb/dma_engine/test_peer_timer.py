@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from dma_engine.test_dma_engine_core import FIRST, SOURCE, law
+from dma_engine.test_dma_engine_example import FIRST, SOURCE, law
 from dma_engine.world import PEER, PEERS, ROUND_TRIP, TIME_PEER, World, write
 
 

@@ -6,7 +6,7 @@ import random
 import struct
 from typing import Any
 
-from dma_engine.test_dma_engine_core import LOOPBACK, MATRIX, REFLECTOR, SOURCE, law
+from dma_engine.test_dma_engine_example import LOOPBACK, MATRIX, REFLECTOR, SOURCE, law
 from dma_engine.world import (
     BAR,
     CROSSED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from dma_engine.test_dma_engine_core import FIRST, SOURCE, law
+from dma_engine.test_dma_engine_example import FIRST, SOURCE, law
 from dma_engine.world import (
     BAR,
     CLASS,
@@ -236,7 +236,7 @@ async def a_completion_after_its_timeout_is_unexpected(dut: Any) -> None:
 async def two_reads_of_32_bits_have_one_value_of_a_counter(dut: Any) -> None:
     """The upper half has the value at the time when the lower half was read."""
     world = await World(dut).begin()
-    dut.counters.tlps_q.value = (1 << 32) - 1
+    dut.engine.counters.tlps_q.value = (1 << 32) - 1
     await world.cycles(4)
     assert await world.word(COUNTERS) == (1 << 32) - 1
     assert await world.word(COUNTERS + 4) == 0

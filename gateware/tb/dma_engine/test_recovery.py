@@ -7,7 +7,7 @@ import struct
 from typing import Any
 
 from cocotb.triggers import RisingEdge
-from dma_engine.test_dma_engine_core import (
+from dma_engine.test_dma_engine_example import (
     FIRST,
     LOOPBACK,
     MATRIX,

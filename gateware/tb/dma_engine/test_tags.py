@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dma_engine.test_dma_engine_core import SOURCE, law
+from dma_engine.test_dma_engine_example import SOURCE, law
 from dma_engine.world import FETCH_TAGS, READ, STATUS, TAGS, World
 
 

@@ -10,12 +10,13 @@ from peerlane.benchmark import icarus
 from peerlane.benchmark.circuits import job
 
 GATEWARE = Path(__file__).parents[4] / "gateware"
-_TOP = "dma_engine"
+_FOLDER = "dma_engine"
+_TOP = "dma_engine_leaf"
 
 
 def missing() -> str | None:
     """The reason why Icarus cannot run on this machine; `None` if it can."""
-    if not (GATEWARE / "rtl" / _TOP).is_dir():
+    if not (GATEWARE / "rtl" / _FOLDER).is_dir():
         return "the circuits are in the source tree, and not in the package"
     if find_spec("cocotb_tools") is None:
         return "cocotb is not installed (make gateware)"
@@ -25,7 +26,7 @@ def missing() -> str | None:
 def run_engine(cycles: int) -> dict[str, Any]:
     """Runs the DMA engine for a number of cycles, while it writes to another device."""
     rtl = GATEWARE / "rtl"
-    modules = (path for room in ("common", _TOP) for path in sorted((rtl / room).glob("*.sv")))
+    modules = (path for room in ("common", _FOLDER) for path in sorted((rtl / room).glob("*.sv")))
     sources = [rtl / "peerlane_pkg.sv", *modules]
     return icarus.run_job(
         job.__name__,
