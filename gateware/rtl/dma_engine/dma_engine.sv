@@ -210,7 +210,7 @@ module dma_engine #(
     // The value.
     input  logic [31:0] round_trip_i,
 
-    // The user's logic needs its clock.
+    // The user's logic needs its clock, for `active_o`.
     input  logic        user_active_i
 );
 
@@ -949,10 +949,10 @@ module dma_engine #(
   logic starting_q;
   always_ff @(posedge clk_i) starting_q <= write_valid && !reset;
 
-  // The clock goes on until the FIFOs of the user's logic have not moved for some time.
+  // The clock goes on until the FIFOs of the user's logic, and that logic, have been still for some time.
   logic [5:0] still_q;
   always_ff @(posedge clk_i) begin
-    if (moves_user || moves_registers) still_q <= '1;
+    if (moves_user || moves_registers || (FIFOS != 0 && user_active_i)) still_q <= '1;
     else if (still_q != '0) still_q <= still_q - 1'b1;
     if (reset) still_q <= '0;
   end

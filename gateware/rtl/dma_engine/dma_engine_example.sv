@@ -437,7 +437,8 @@ module dma_engine_example #(
           .pslverr(apb_pslverr),
           .irq_valid_o(irq_valid),
           .irq_vector_o(irq_vector),
-          .irq_ready_i(irq_ready)
+          .irq_ready_i(irq_ready),
+          .active_o(user_active)
       );
       assign ep_rx_tready = 1'b0;
       assign tx_tdata = '0;
@@ -445,7 +446,6 @@ module dma_engine_example #(
       assign tx_tvalid = 1'b0;
       assign timed = 1'b0;
       assign round_trip = '0;
-      assign user_active = 1'b0;
     end
   endgenerate
 

@@ -37,7 +37,9 @@ module example_sum (
     // An interrupt.
     output logic        irq_valid_o,
     output logic [10:0] irq_vector_o,
-    input  logic        irq_ready_i
+    input  logic        irq_ready_i,
+    // A sum is not written, or its interrupt waits.
+    output logic        active_o
 );
 
   // Units of the engine have the vectors below.
@@ -68,6 +70,7 @@ module example_sum (
   assign ep_tx_cmd_valid_o   = command_q;
   assign irq_valid_o         = irq_q;
   assign irq_vector_o        = VECTOR;
+  assign active_o            = waits_q;
 
   always_ff @(posedge clk_i) begin
     if (moves) sum_q <= rx_tlast ? '0 : sum_q + word;

@@ -59,7 +59,8 @@ module user_packer (
       held_q  <= over ? both[127:64] : both[63:0];
       count_q <= over ? total[3:0] - 4'd8 : total[3:0];
     end
-    if (end_i) ended_q <= count_q != '0;
+    // While a last word waits, a transfer can end only without bytes.
+    if (end_i && !ended_q) ended_q <= count_q != '0;
     if (rst_i) begin
       held_q  <= '0;
       count_q <= '0;
