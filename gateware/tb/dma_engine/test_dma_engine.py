@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cocotb
 from cocotb.triggers import Event, ReadOnly, RisingEdge, with_timeout
@@ -25,6 +24,9 @@ from dma_engine.world import (
     write,
 )
 from handshake import PACKETS, Pause, never, often
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 WINDOW = 0x30000
 TOP = 1 << 64
@@ -62,10 +64,9 @@ class User:
         """The errors of the commands that have ended."""
         self.changes = Event()
 
-    async def begin(self, **world: Any) -> World:
+    async def begin(self, user_period: int = 4, send: Pause | None = None) -> World:
         """Reset; the world around the engine."""
-        period = world.pop("user_period", 4)
-        found = await World(self.dut, user_period=period, **world).begin(send=often(1, 0.2))
+        found = await World(self.dut, user_period=user_period).begin(send=send or often(1, 0.2))
         self.ends.clear()
         found.tasks += [cocotb.start_soon(task) for task in (self.judge(), self.note())]
         return found
@@ -112,7 +113,7 @@ class User:
         """Wait until so many commands have ended."""
         while len(self.ends) < count:
             self.changes.clear()
-            await with_timeout(self.changes.wait(), 100, "us")
+            await with_timeout(self.changes.wait(), 20, "us")
 
 
 def law(most: float = 0.4) -> Any:
@@ -122,7 +123,7 @@ def law(most: float = 0.4) -> Any:
 
 async def frame(sink: Any) -> bytes:
     """The next frame of a stream."""
-    found = await with_timeout(sink.recv(), 100, "us")
+    found = await with_timeout(sink.recv(), 20, "us")
     return bytes(found.tdata)
 
 
@@ -133,9 +134,8 @@ async def a_frame_of_rx_is_a_transfer(dut: Any) -> None:
     user = User(dut, often(30, 0.3))
     for period in (4, 6, 2):
         world = await user.begin(user_period=period)
-        expected = []
-        for size in (1, 7, 8, 9, 16, 17):
-            expected.append([(0x100000 + draw.randrange(64), size)])
+        sizes = (1, 7, 8, 9, 16, 17)
+        expected = [[(0x100000 + draw.randrange(64), size)] for size in sizes]
         expected += [odd_ranges(draw, 4, 0x100000, 400) for _ in range(3)]
         for ranges in expected:
             world.describe(READ, ranges)
@@ -287,16 +287,16 @@ async def a_command_beyond_64_bits_sends_nothing(dut: Any) -> None:
 
 @law()
 async def the_end_of_a_command_follows_its_last_beat(dut: Any) -> None:
-    """While the link takes nothing, no command ends."""
-    user = User(dut)
-    world = await user.begin()
-    dut.bus_master_i.value = 0
-    user.ep_tx.send_nowait(bytes(40))
-    await user.command(0x1000, 40)
+    """While the link takes nothing, no command ends, not even one without a byte behind it."""
+    user, stands = User(dut), [True]
+    world = await user.begin(send=lambda: stands[0])
+    user.ep_tx.send_nowait(bytes(4))
+    await user.command(0x1000, 4)
+    await user.command(0x2000, 0)
     await world.cycles(100)
     assert user.ends == []
-    dut.bus_master_i.value = 1
-    await user.ended(1)
+    stands[0] = False
+    await user.ended(2)
     assert len(world.writes) == 1
 
 
@@ -347,6 +347,22 @@ async def an_access_needs_only_its_dwords(dut: Any) -> None:
     reads = [(0, 0x10, 0), (0, 0x14, 0)]
     writes = [(1, 0x24, 0b1110), (1, 0x28, 0b0001)]
     assert seen == [*reads, *writes, (0, 0x1C, 0), (0, 0x20, 0), (0, 0x24, 0)]
+
+
+@law()
+async def writes_that_arrive_during_a_read_are_not_lost(dut: Any) -> None:
+    """A long write right behind the request of a read."""
+    user = User(dut)
+    world = await user.begin()
+    draw = random.Random(43)
+    for _ in range(5):
+        data = draw.randbytes(120)
+        user.registers.write(0, b"before..")
+        reading = cocotb.start_soon(world.load(WINDOW, 8))
+        await world.cycles(1)
+        world.store(WINDOW, data)
+        assert await reading == b"before..", "a read is carried out before later writes"
+        assert await world.load(WINDOW, 120) == data
 
 
 @law()

@@ -19,7 +19,8 @@ VECTOR = 3
 def total(data: bytes) -> int:
     """The sum of the data's words of 64 bits."""
     data += bytes(-len(data) % 8)
-    return sum(struct.unpack(f"<{len(data) // 8}Q", data)) % 2**64
+    words: tuple[int, ...] = struct.unpack(f"<{len(data) // 8}Q", data)
+    return sum(words) % 2**64
 
 
 async def word(world: World, at: int) -> int:
