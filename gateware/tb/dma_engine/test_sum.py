@@ -52,3 +52,24 @@ async def each_read_has_its_sum_at_the_host_and_at_the_peer(dut: Any) -> None:
         assert len(world.writes) == 3
         assert await world.load(USER + 0x18, 8) == b"\xff" * 8, "there is no such register"
         await world.end()
+
+
+@cocotb.test(timeout_time=40, timeout_unit="us")
+async def a_sum_waits_for_the_interrupt_of_the_one_before(dut: Any) -> None:
+    """The port takes no interrupt: five wait in the crossing, one in the example, data behind."""
+    world = await World(dut).begin()
+    dut.irq_ready_i.value = 0
+    sums = []
+    for place in range(0x100000, 0x108000, 0x1000):
+        world.describe(READ, [(place, 20)])
+        world.start(READ, (0, 1), 7)
+        await world.cycles(100)
+        assert await world.word(READ + STATUS) == 2
+        sums.append(total(world.content(place, 20)))
+    assert await world.word(SENT) == 6
+    assert await word(world, SUM) == sums[5]
+    dut.irq_ready_i.value = 1
+    for _ in sums:
+        await world.ends(VECTOR)
+    assert await world.word(SENT) == len(sums)
+    assert await word(world, SUM) == sums[-1]
