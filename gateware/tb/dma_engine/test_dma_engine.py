@@ -162,6 +162,21 @@ async def a_transfer_without_data_has_no_frame(dut: Any) -> None:
 
 
 @law()
+async def a_transfer_that_fails_ends_with_the_data_before_the_error(dut: Any) -> None:
+    """The third of four requests is refused; the next transfer has a frame of its own."""
+    user = User(dut)
+    world = await user.begin()
+    world.refusals[2] = 4
+    for size in (2048, 9):
+        world.describe(READ, [(0x100003, size)])
+        world.start(READ, (0, 1), 1)
+        await world.ends(1)
+    before = sum(packet.size for packet in world.reads[:2])
+    assert await frame(user.rx) == world.content(0x100003, before)
+    assert await frame(user.rx) == world.content(0x100003, 9)
+
+
+@law()
 async def a_frame_of_ep_rx_is_a_packet(dut: Any) -> None:
     """Packets of any size and alignment."""
     user = User(dut, often(32, 0.4))
