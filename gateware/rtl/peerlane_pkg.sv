@@ -57,7 +57,6 @@ package peerlane_pkg;
   localparam int HEADER_WIDE = 16; // a header with a 64-bit address
   localparam int PAGE = 4096; // no request crosses a multiple (PCIe Base 2.2.7)
   localparam int MOST_PAYLOAD = 4096; // largest payload and largest read request
-  localparam int CREDIT = 16; // bytes of a data credit (PCIe Base 2.6.1)
   localparam int LEAST_PAYLOAD = 128; // size that the value 0 of MPS and MRRS stands for
 
   // Registers of the configuration space: byte offsets, and bits of a dword.
@@ -123,12 +122,6 @@ package peerlane_pkg;
   localparam logic [63:0] PATTERN_STEP = 64'h9e3779b97f4a7c15; // step from a word of a source's data to the next one
   localparam int DMA_DESCRIPTOR = 16; // bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits
   localparam int DMA_MOST_DESCRIPTORS = 4096; // most descriptors of a list in the engine
-
-  // Why a channel of the DMA engine stopped.
-  localparam logic [2:0] DMA_ERROR_NONE = 3'h0; // it has not stopped
-  localparam logic [2:0] DMA_ERROR_LENGTH = 3'h1; // a command with a length of 0
-  localparam logic [2:0] DMA_ERROR_ADDRESS = 3'h2; // a command whose range ends beyond 64 bits of address
-  localparam logic [2:0] DMA_ERROR_STOPPED = 3'h3; // it was told to stop
 
   // Fields of headers: the lowest bit in a number of 128 bits with byte 0 of the packet in bits 127:120, and the number of bits.
   localparam int TLP_KIND = 120; // format and type

@@ -132,7 +132,6 @@ fn values() -> Result<String, TlpError> {
     sizes(&mut list)?;
     configuration(&mut list);
     engine(&mut list);
-    errors(&mut list);
     Ok(list.0)
 }
 
@@ -200,26 +199,19 @@ fn reported_errors(list: &mut Constants) {
     }
 }
 
-/// Sizes of headers, pages, payloads and credits.
+/// Sizes of headers, pages and payloads.
 fn sizes(list: &mut Constants) -> Result<(), TlpError> {
     let header_len = |address| Ok(read(0, address, 4)?.header_len() as u64);
     let (short, wide) = (header_len(0)?, header_len(WIDE)?);
-    let lengths = (1..=4096_u32).take_while(|bytes| write_credits(*bytes) == 1);
     list.title("Sizes in bytes.");
     add! { list:
         HEADER_SHORT = short, "a header with a 32-bit address, or of a completion";
         HEADER_WIDE = wide, "a header with a 64-bit address";
         PAGE = MemoryRequest::room_at(0), "no request crosses a multiple (PCIe Base 2.2.7)";
         MOST_PAYLOAD = u64::from(MemoryRequest::MAX_DWORDS) * 4, "largest payload and largest read request";
-        CREDIT = lengths.last().unwrap_or(0), "bytes of a data credit (PCIe Base 2.6.1)";
         LEAST_PAYLOAD = Express::supported_in(0), "size that the value 0 of MPS and MRRS stands for";
     }
     Ok(())
-}
-
-/// Data credits of a memory write of `len` bytes.
-fn write_credits(len: u32) -> u16 {
-    Header::memory_write(REQUESTER, 0, len).map_or(0, |header| header.data_credits())
 }
 
 fn configuration(list: &mut Constants) {
@@ -291,17 +283,6 @@ fn engine(list: &mut Constants) {
         PATTERN_STEP[64] = Pattern::STEP, "step from a word of a source's data to the next one";
         DMA_DESCRIPTOR = DESCRIPTOR, "bytes of a descriptor: address (64 bits), length (32 bits), 32 unused bits";
         DMA_MOST_DESCRIPTORS = MOST_DESCRIPTORS, "most descriptors of a list in the engine";
-    }
-}
-
-/// The reasons for which a channel of the engine stops.
-fn errors(list: &mut Constants) {
-    list.title("Why a channel of the DMA engine stopped.");
-    add! { list:
-        DMA_ERROR_NONE[3] = 0_u8, "it has not stopped";
-        DMA_ERROR_LENGTH[3] = 1_u8, "a command with a length of 0";
-        DMA_ERROR_ADDRESS[3] = 2_u8, "a command whose range ends beyond 64 bits of address";
-        DMA_ERROR_STOPPED[3] = 3_u8, "it was told to stop";
     }
 }
 
