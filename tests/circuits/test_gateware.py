@@ -16,6 +16,16 @@ GATEWARE = Path(__file__).parents[2] / "gateware"
 BENCHES = tomllib.loads((GATEWARE / "tb" / "benches.toml").read_text(encoding="utf-8"))["bench"]
 SHORT = sorted({bench["module"] for bench in BENCHES if not bench.get("long")})
 
+IN_THE_ENGINE = {
+    "dma_units",
+    "dma_user",
+    "dma_reflector",
+    "pattern_source",
+    "user_circuit",
+    "user_streams",
+}
+"""Parts that only the benches of the engine check."""
+
 pytestmark = pytest.mark.skipif(not shutil.which("iverilog"), reason=f"iverilog {MISSING}")
 
 
@@ -44,6 +54,13 @@ def test_icarus_takes_every_circuit_and_refuses_bad_parameters() -> None:
 def test_every_shared_module_has_a_short_bench() -> None:
     shared = {path.stem for path in (GATEWARE / "rtl" / "common").glob("*.sv")}
     assert shared <= set(SHORT)
+
+
+def test_every_unit_of_the_engine_has_a_short_bench_or_a_proof() -> None:
+    text = (GATEWARE / "formal" / "proofs.toml").read_text(encoding="utf-8")
+    proven = {proof["module"] for proof in tomllib.loads(text)["proof"]}
+    units = {path.stem for path in (GATEWARE / "rtl" / "dma_engine").glob("*.sv")}
+    assert units - set(SHORT) - proven == IN_THE_ENGINE
 
 
 def test_every_mutant_of_a_proof_still_changes_its_circuit() -> None:

@@ -102,7 +102,7 @@ class Card:
         )
         dut.user_rst_i.value = 0
         self.source = PacketSource(dut, receive, "rx_")
-        self.sink = PacketSink(dut, send, "tx_")
+        self.sink = PacketSink(dut, send, "tx_", rests=True)
         for process in (self.receive(), self.send(), self.interrupt()):
             cocotb.start_soon(process)
 

@@ -41,6 +41,8 @@ SILENT, POISONED, COUNT, LONG = 8, 9, 10, 11
 """No answer at all, poisoned data, a wrong byte count, and more data than was asked for."""
 PARAMETERS = json.loads(os.environ.get("PARAMETERS", "{}"))
 FETCH = PARAMETERS.get("FETCH", 0)
+QUIET = 20_000 + 3 * PARAMETERS.get("TIMEOUT", 2_500_000)
+"""Cycles without a beat after which the engine hangs."""
 TAGS = PARAMETERS.get("TAGS", 16)
 FETCH_TAGS = (TAGS, TAGS + 1) if TAGS < 32 else (30, 31)
 """The tags of requests for descriptors."""
@@ -167,7 +169,7 @@ class BeatSink(PacketSink):
     """A sink that notes each beat: cycle, label and `last`."""
 
     def __init__(self, dut: Any, pause: Pause, beats: list[tuple[int, int, int]]) -> None:
-        super().__init__(dut, pause, "tx_")
+        super().__init__(dut, pause, "tx_", rests=True)
         self.dut, self.beats = dut, beats
 
     async def take(self) -> tuple[int, ...]:
@@ -260,7 +262,7 @@ class World:
         self.source = PacketSource(dut, receive, "rx_")
         self.sink = BeatSink(dut, send, self.beats)
         self.queue = Watched()
-        processes = (self.watch(), self.note_errors(), self.sort(), self.feed())
+        processes = (self.watch(), self.note_errors(), self.sort(), self.feed(), self.progress())
         self.tasks = [cocotb.start_soon(process) for process in processes]
         return self
 
@@ -271,6 +273,23 @@ class World:
         await RisingEdge(self.dut.clk_i)
         for clock in self.clocks:
             clock.stop()
+
+    async def progress(self) -> None:
+        """Fail where no beat has moved for longer than any time-out."""
+        ports = (
+            "rx_valid_i",
+            "rx_ready_o",
+            "rx_np_ok_o",
+            "tx_valid_o",
+            "tx_ready_i",
+            "irq_valid_o",
+        )
+        while True:
+            before = self.source.moved + self.sink.moved
+            await Timer(CLOCK * QUIET, unit="ns")
+            if self.source.moved + self.sink.moved == before:
+                values = ", ".join(f"{port} {getattr(self.dut, port).value}" for port in ports)
+                raise AssertionError(f"no beat has moved for {QUIET} cycles: {values}")
 
     async def watch(self) -> None:
         """Note interrupts."""
