@@ -20,7 +20,8 @@ from typing import Any
 ROOM = Path(__file__).parent.parent
 BUILT = ROOM.parent / "target" / "gateware"
 RTL = ROOM / "rtl"
-LINT = ["-Wall", "-Wno-DECLFILENAME"]
+RULES = ROOM / "tb" / "rules" / "stream_rules.sv"
+VERILATOR = ["-Wall", "-Wno-DECLFILENAME", "--assert", "-O3", "-MAKEFLAGS", "OPT_GLOBAL=-O1"]
 SOAK = 1000
 """Packets from which on the tests of `soak` run, too."""
 SECONDS, SECONDS_PER_PACKET = 300, 10
@@ -71,12 +72,8 @@ def one(bench: Bench, simulator: str, *, waves: bool) -> None:
 
     folder = BUILT / name(bench, simulator)
     module = str(bench["module"])
-    files = [RTL / "peerlane_pkg.sv", *sources(module)]
-    arguments = (
-        ["-g2012"]
-        if simulator == "icarus"
-        else [*LINT, "--assert", "-O3", "-MAKEFLAGS", "OPT_GLOBAL=-O1"]
-    )
+    files = [RTL / "peerlane_pkg.sv", RULES, *sources(module)]
+    arguments = ["-g2012"] if simulator == "icarus" else VERILATOR
     os.environ["OBJCACHE"] = f"{sys.executable} {ROOM / 'tb' / 'objcache.py'}"
     os.environ["MAKEFLAGS"] = PRECOMPILED
     tests = list(bench.get("tests", [f"test_{module}"]))
@@ -93,6 +90,7 @@ def one(bench: Bench, simulator: str, *, waves: bool) -> None:
         parameters=bench.get("parameters", {}),
         build_dir=folder,
         build_args=arguments,
+        defines={"PEERLANE_ASSERT": 1},
         timescale=("1ns", "1ps"),
         waves=waves,
         always=simulator == "icarus",

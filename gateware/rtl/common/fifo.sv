@@ -65,6 +65,9 @@ module fifo #(
     end
   end
 
+  `RULE(level_o <= (BITS + 1)'(DEPTH), "the memory holds more words than it has places")
+  `STAYS(offer, WIDTH, data_o, valid_o, ready_i, 1'b0)
+
 `ifdef FORMAL
   `include "fifo.svh"
 `endif

@@ -172,6 +172,9 @@ module reorder_buffer #(
     end
   end
 
+  `RULE(!open_valid_i || open_ready_o, "more requests are open than there are slots")
+  `RULE(!end_i || !ended_q[end_tag_i], "a request ends twice")
+
 `ifdef FORMAL
   `include "reorder_buffer.svh"
 `endif

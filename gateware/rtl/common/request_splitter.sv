@@ -97,6 +97,8 @@ module request_splitter #(
     end
   end
 
+  `STAYS(offer, 64 + 13 + 1, {address_o, bytes_o, last_o}, valid_o, ready_i, stop_i)
+
 `ifdef FORMAL
   `include "request_splitter.svh"
 `endif

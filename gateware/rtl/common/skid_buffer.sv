@@ -50,6 +50,8 @@ module skid_buffer #(
     end
   end
 
+  `STAYS(offer, WIDTH, data_o, valid_o, ready_i, 1'b0)
+
 `ifdef FORMAL
   `include "skid_buffer.svh"
 `endif

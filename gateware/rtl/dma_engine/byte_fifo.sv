@@ -78,4 +78,8 @@ module byte_fifo #(
     end
   end
 
+  `RULE(!valid_i || (bytes_i >= 4'd1 && bytes_i <= 4'd8), "a piece has 1 to 8 bytes")
+  `RULE((BITS + 1)'(pop_i) <= level_q, "more bytes are removed than there are")
+  `RULE(level_q <= (BITS + 1)'(BYTES), "there are more bytes than places")
+
 endmodule

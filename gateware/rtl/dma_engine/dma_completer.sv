@@ -1,5 +1,7 @@
 // Answers requests: reads of registers with data, in parts that end at multiples of MPS, and all others with Unsupported Request.
 
+`include "require.svh"
+
 module dma_completer (
     // Clock.
     input  logic         clk_i,
@@ -256,5 +258,8 @@ module dma_completer (
 
   logic unused;
   assign unused = &{1'b0, piece_bytes, piece_first, room[1:0]};
+
+  `RULE(!request_valid_i || request_ready_o, "a request comes while another one is in progress")
+  `STREAM(completions, 64 + 4, {data_o, bytes_o}, first_o, last_o, valid_o, ready_i)
 
 endmodule

@@ -1,5 +1,7 @@
 // Collects the errors that the parts of the engine detect, and reports one in each cycle, that of the receiver first.
 
+`include "require.svh"
+
 module dma_errors (
     // Clock.
     input  logic         clk_i,
@@ -67,5 +69,7 @@ module dma_errors (
     if (timed_out_i) tag_q <= tag_i;
     if (rst_i) waits_q <= '0;
   end
+
+  `RULE(!timed_out_i || timed_out_ready_o, "a time-out is reported while another one waits")
 
 endmodule

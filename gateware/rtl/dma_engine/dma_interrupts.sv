@@ -1,6 +1,8 @@
 // One interrupt for each unit whose transfer has ended, the lowest unit first; those of the user's logic behind them. They wait for Bus Master
 // Enable.
 
+`include "require.svh"
+
 module dma_interrupts (
     // Clock.
     input  logic        clk_i,
@@ -62,5 +64,7 @@ module dma_interrupts (
       offered_q <= 1'b0;
     end
   end
+
+  `STAYS(offer, 11, vector_o, valid_o, ready_i, 1'b0)
 
 endmodule

@@ -119,4 +119,6 @@ module dma_list #(
     end
   end
 
+  `STAYS(offer, 64 + 32, {address_o, length_o}, valid_o, ready_i, stop_i || start_i)
+
 endmodule

@@ -429,6 +429,11 @@ module dma_reader #(
     end
   end
 
+  `RULE(returned <= reserved_q + (loads ? take : 13'd0), "more space comes back than was held")
+  `RULE(!(back_moves && back_last) || open_count_q != '0, "more requests end than are open")
+  `RULE(open_count_q <= (BITS + 1)'(TAGS), "more requests are open than there are tags")
+  `STREAM(requests, 64 + 4, {data_o, bytes_o}, first_o, last_o, valid_o, ready_i)
+
 `ifdef FORMAL
   `include "dma_reader.svh"
 `endif

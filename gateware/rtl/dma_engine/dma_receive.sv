@@ -449,6 +449,8 @@ module dma_receive #(
     end
   end
 
+  `STREAM(completions, 64 + 4, {completion_data_o, completion_bytes_o}, completion_first_o, completion_last_o, completion_valid_o, completion_ready_i)
+
 `ifdef FORMAL
   `include "dma_receive.svh"
 `endif

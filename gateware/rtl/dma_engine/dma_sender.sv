@@ -1,5 +1,7 @@
 // A unit that writes its data to ranges of addresses with posted writes of 64-bit beats, without idle beats between packets.
 
+`include "require.svh"
+
 module dma_sender (
     // Clock.
     input  logic        clk_i,
@@ -214,6 +216,9 @@ module dma_sender (
       ticking_q <= 1'b0;
     end
   end
+
+  `RULE(13'(pop_o) <= level_i, "more bytes are removed than there are")
+  `STREAM(packets, 64 + 4, {data_o, bytes_o}, first_o, last_o, valid_o, ready_i)
 
 `ifdef FORMAL
   `include "dma_sender.svh"

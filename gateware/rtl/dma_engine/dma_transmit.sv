@@ -15,7 +15,7 @@ module dma_transmit #(
     input  logic                rst_i,
     // Bus Master Enable.
     input  logic                bus_master_i,
-    // No packet begins; one that has begun goes on.
+    // No packet begins; one that has begun goes on. A reset must follow, because beats that wait may be lost.
     input  logic                stop_i,
     // Data of each port.
     input  logic [PORTS*64-1:0] data_i,
@@ -179,5 +179,11 @@ module dma_transmit #(
       begun_q   <= '0;
     end
   end
+
+  for (genvar p = 0; p < PORTS; p = p + 1) begin : gen_rules
+    `RULE(!(valid_o && ready_i && from[p]) || count_q[2*p+:2] != '0 || stop_i, "more beats of a port leave than are here")
+    `STREAM(packets, 64 + 4, {data_i[64*p+:64], bytes_i[4*p+:4]}, first_i[p], last_i[p], valid_i[p], ready_o[p])
+  end
+  `STREAM(link, 64 + 4 + 16, {data_o, bytes_o, label_o}, first_o, last_o, valid_o, ready_i)
 
 endmodule

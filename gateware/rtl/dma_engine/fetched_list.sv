@@ -254,4 +254,9 @@ module fetched_list #(
     end
   end
 
+  `RULE(!start_i || !open_q, "a list begins while a request of the list before is open")
+  `RULE(level_q <= (BITS + 1)'(DEPTH), "more descriptors wait than there are places")
+  `STAYS(offer, 64 + 32, {address_o, length_o}, range_valid_o, range_ready_i, stop_i || start_i)
+  `STREAM(requests, 64 + 4, {data_o, bytes_o}, first_o, last_o, valid_o, ready_i)
+
 endmodule

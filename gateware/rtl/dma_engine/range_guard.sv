@@ -1,6 +1,8 @@
 // Lets ranges pass to a unit, up to the first one that ends beyond 64 bits of address: there the list stops with an error. Ranges without a
 // byte are left out. A range is there two edges after it came.
 
+`include "require.svh"
+
 module range_guard (
     // Clock.
     input  logic        clk_i,
@@ -77,6 +79,8 @@ module range_guard (
       failed_q <= 1'b0;
     end
   end
+
+  `STAYS(offer, 64 + 32, {address_o, length_o}, valid_o, ready_i, stop_i || start_i)
 
 `ifdef FORMAL
   `include "range_guard.svh"
