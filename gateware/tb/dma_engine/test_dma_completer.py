@@ -118,8 +118,8 @@ class Registers:
         self.words: list[tuple[int, int]] = []
 
     async def serve(self) -> None:
-        """Give the word a cycle after it was read; it stays until the next one."""
-        dut = self.dut
+        """Give the word some cycles after it was read; it stays until the next one."""
+        dut, draw = self.dut, random.Random(7)
         while True:
             await ReadOnly()
             reads = read(dut, "read")[0]
@@ -127,6 +127,10 @@ class Registers:
             await RisingEdge(dut.clk_i)
             if reads:
                 self.words.append((word, upper))
+                for _ in range(draw.choice([0, 0, 1, 3])):
+                    drive(dut, word_ready=0, word_data=draw.getrandbits(64))
+                    await RisingEdge(dut.clk_i)
+                dut.word_ready_i.value = 1
                 both = content(8 * word) + content(8 * word + 4)
                 dut.word_data_i.value = int.from_bytes(both, "little")
 
