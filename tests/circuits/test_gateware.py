@@ -17,11 +17,16 @@ BENCHES = tomllib.loads((GATEWARE / "tb" / "benches.toml").read_text(encoding="u
 SHORT = sorted({bench["module"] for bench in BENCHES if not bench.get("long")})
 
 IN_THE_ENGINE = {
+    "dma_commands",
     "dma_units",
-    "dma_user",
-    "dma_reflector",
+    "example_loopback",
+    "example_matrix",
+    "example_reflector",
+    "example_source_sink",
+    "example_sum",
     "pattern_source",
-    "user_circuit",
+    "user_ports",
+    "user_registers",
     "user_streams",
 }
 """Parts that only the benches of the engine check."""
