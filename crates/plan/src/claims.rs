@@ -38,7 +38,7 @@ impl Claims {
     }
 
     /// Allocates all bytes of `node` up to `end`.
-    pub(crate) fn take_to(&mut self, node: usize, end: u64) {
+    pub fn take_to(&mut self, node: usize, end: u64) {
         self.used[node] = end;
     }
 

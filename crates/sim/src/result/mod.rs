@@ -28,10 +28,11 @@ use usage::Usage;
 pub use crate::meters::steady::SteadyState;
 pub use crate::observe::waits::FlowWaits;
 pub use crate::workload::access::{AccessResult, CacheResult, TranslationResult};
-pub use crate::workload::collective::CollectiveResult;
 pub use crate::workload::flow::{DirectionResult, FlowResult};
 pub use crate::workload::lock::{LockResult, TransactionResult};
-pub use crate::workload::schedule::{PathStep, ScheduleResult, StepResult};
+pub use crate::workload::schedule::{
+    CollectiveResult, JointResult, PathStep, ScheduleResult, StepResult,
+};
 pub use crate::workload::traffic::TrafficResult;
 pub use fibre::FibreResult;
 pub(crate) use fibre::fibre_buffers;

@@ -3,7 +3,6 @@
 //! A new kind needs a folder, and a line in the list of kinds below.
 
 pub mod access;
-pub mod collective;
 mod entry;
 pub mod flow;
 mod loading;
@@ -38,8 +37,6 @@ use crate::scenario::{FabricScenario, id_of};
 
 use access::AccessPlan;
 use access::section::Access;
-use collective::CollectivePlan;
-use collective::section::Collective;
 use entry::{entry, forms_of};
 use flow::FlowPlan;
 use flow::section::Flow;
@@ -48,6 +45,7 @@ use lock::section::{Locks, Transactions};
 use planner::Planner;
 use progress::{NETWORK_PATIENCE, PATIENCE};
 use schedule::SchedulePlan;
+use schedule::collective::section::Collective;
 use schedule::section::{Schedule, Step};
 use traffic::TrafficPlan;
 use traffic::section::Traffic;
@@ -230,7 +228,7 @@ kinds! {
     /// Open-loop workloads of networks and controllers.
     traffic: Traffic => traffic::TrafficResult, planned by open_loops, as Traffic(TrafficPlan);
     /// Joint operations of the nodes of a network.
-    collectives: Collective => collective::CollectiveResult, planned by collectives, as Collective(CollectivePlan);
+    collectives: Collective => schedule::CollectiveResult, planned by collectives;
     /// Collective operations of GPUs.
     schedules: Schedule => schedule::ScheduleResult, planned by schedules, as Schedule(SchedulePlan);
     /// Steps of schedules that the scenario writes.

@@ -63,10 +63,10 @@ proptest! {
             4 * chunk
         );
         let result = schedule(&below_switch(count, ""), count, &lines);
-        prop_assert!(result.correct, "{lines}: {result:?}");
+        prop_assert!(result.joint.correct, "{lines}: {result:?}");
         // The critical path covers the whole time.
         let path: f64 = result.critical_path.iter().map(|step| step.time_ns).sum();
-        let time = result.time_ns.expect("it is complete");
+        let time = result.joint.time_ns.expect("it is complete");
         prop_assert!((path - time).abs() < 1e-3 * time, "{path} of {time}: {result:?}");
     }
 }
@@ -79,7 +79,7 @@ fn a_ring_all_reduce_sends_each_vector_twice_but_for_one_segment() {
         "size = \"64 KiB\"\nchunk = \"16 KiB\"",
     );
     // Each of 4 devices sends 3 of 4 segments, twice, and a flag of 4 bytes after each.
-    assert_eq!(result.moved_bytes, 4 * 2 * 3 * (16 * 1024 + 4));
+    assert_eq!(result.joint.moved_bytes, 4 * 2 * 3 * (16 * 1024 + 4));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn a_push_takes_the_time_of_its_packets_on_the_wire() {
         let result = schedule(&below_switch(2, &keys), 2, &lines);
         let bandwidth = 16.0 * 32e9 / 8.0 * 128.0 / 130.0;
         let least = f64::from(size) * packet / payload / bandwidth * 1e9;
-        let time = result.time_ns.expect("it is complete");
+        let time = result.joint.time_ns.expect("it is complete");
         assert!(
             (least..1.02 * least).contains(&time),
             "{payload}: {time} of {least}"
@@ -105,7 +105,11 @@ fn a_push_takes_the_time_of_its_packets_on_the_wire() {
 fn a_memory_takes_writes_at_its_rate_and_reads_are_not_limited() {
     let lines = |by: &str| format!("operation = \"broadcast\"\nsize = \"1 MiB\"\nby = \"{by}\"");
     let keys = "kernel_latency = \"0 s\"\npoll_latency = \"0 s\"\ningress_bandwidth = \"10 GB/s\"";
-    let time = |by: &str| schedule(&below_switch(2, keys), 2, &lines(by)).time_ns;
+    let time = |by: &str| {
+        schedule(&below_switch(2, keys), 2, &lines(by))
+            .joint
+            .time_ns
+    };
     let (pushed, pulled) = (time("push"), time("pull"));
     let least = f64::from(1 << 20) / 10.0;
     assert!(
@@ -122,7 +126,10 @@ fn copies_wait_for_a_copy_engine() {
         "operation = \"broadcast\"\nalgorithm = \"one-shot\"\nsize = \"4 B\"\nengine = \"copy\"";
     let time = |engines: u32| {
         let fabric = below_switch(4, &format!("copy_engines = {engines}"));
-        schedule(&fabric, 4, lines).time_ns.expect("it is complete")
+        schedule(&fabric, 4, lines)
+            .joint
+            .time_ns
+            .expect("it is complete")
     };
     let difference = time(1) - time(3);
     assert!((2_990.0..3_010.0).contains(&difference), "{difference}");
@@ -134,6 +141,7 @@ fn an_all_reduce_by_two_shots_is_faster_than_by_one_shot_above_some_size_only() 
     let time = |algorithm: &str, size: &str| {
         let lines = format!("algorithm = \"{algorithm}\"\nsize = \"{size}\"");
         schedule(&fabric, 4, &lines)
+            .joint
             .time_ns
             .expect("it is complete")
     };
@@ -177,7 +185,7 @@ fn written_steps_follow_each_other_from_device_to_device() {
         .concat(),
     );
     let result = run(&text);
-    assert!(result.workloads.schedules[0].correct);
+    assert!(result.workloads.schedules[0].joint.correct);
     let steps = &result.workloads.steps;
     let ends: Vec<(f64, f64)> = ["load", "wait", "pass", "store"]
         .iter()
@@ -212,8 +220,8 @@ fn a_step_may_have_another_engine_than_its_schedule() {
             &format!("size = \"64 KiB\"\n{of_schedule}\n"),
         );
         let schedule = &run(&text).workloads.schedules[0];
-        assert!(schedule.correct);
-        schedule.time_ns.map(f64::to_bits)
+        assert!(schedule.joint.correct);
+        schedule.joint.time_ns.map(f64::to_bits)
     };
     let (kernel, copy) = ("engine = \"kernel\"", "engine = \"copy\"");
     assert_ne!(time(kernel, ""), time(copy, ""));
@@ -290,7 +298,7 @@ fn the_critical_path_contains_the_wait_for_a_copy_engine() {
     let result = schedule(&below_switch(4, "copy_engines = 1"), 4, lines);
     let path: f64 = result.critical_path.iter().map(|step| step.time_ns).sum();
     assert!(
-        (path - result.time_ns.expect("it is complete")).abs() < 1e-6,
+        (path - result.joint.time_ns.expect("it is complete")).abs() < 1e-6,
         "{result:?}"
     );
 }
@@ -300,7 +308,7 @@ fn a_step_whose_bytes_do_not_arrive_has_not_ended_well() {
     let abort = "[[incidents]]\nat = \"0 s\"\nwhat = \"completer-abort\"\nnode = \"gpu1\"\noffset = \"0 B\"\nsize = \"64 KiB\"\n";
     let pull = step("pull", "gpu0", "work = \"pull\"\npeer = \"gpu1\"");
     let result = run(&steps(&[pull, abort.to_owned()].concat()));
-    assert!(!result.workloads.schedules[0].correct);
+    assert!(!result.workloads.schedules[0].joint.correct);
     assert!(!result.workloads.steps[0].completed);
 }
 
@@ -334,7 +342,7 @@ fn a_schedule_is_refused_if_and_only_if_its_requests_do_not_arrive() {
         let text = nested(host, outer, inner, devices);
         if is_possible {
             let result = run(&text);
-            assert!(result.workloads.schedules[0].correct, "{text}");
+            assert!(result.workloads.schedules[0].joint.correct, "{text}");
         } else {
             let message = crate::bad_input::refusal(&text);
             assert!(message.contains("pass the host host"), "{message}\n{text}");
@@ -355,11 +363,11 @@ fn a_reset_ends_the_program_of_its_gpu_and_a_program_that_begins_later_is_kept()
     };
     let interrupted = &of("0 s").workloads.schedules[0];
     assert!(
-        !interrupted.completed && !interrupted.correct,
+        !interrupted.joint.completed && !interrupted.joint.correct,
         "{interrupted:?}"
     );
     let kept = &of("300 us").workloads.schedules[0];
-    assert!(kept.correct, "{kept:?}");
+    assert!(kept.joint.correct, "{kept:?}");
 }
 
 #[test]
@@ -372,7 +380,13 @@ fn schedules_that_overlap_in_time_do_not_disturb_each_other_and_threads_change_n
          [[schedules]]\n{devices}\nsize = \"8 KiB\"\nalgorithm = \"two-shot\"\nengine = \"copy\"\nby = \"pull\"\n"
     );
     let result = run(&text);
-    assert!(result.workloads.schedules.iter().all(|one| one.correct));
+    assert!(
+        result
+            .workloads
+            .schedules
+            .iter()
+            .all(|one| one.joint.correct)
+    );
     // A ring moves 4 pieces of each of 8 segments; each has a transfer, a flag, a wait and, in half of the turns, a sum. The first step starts the kernel.
     assert_eq!(
         result.workloads.schedules[0].steps,

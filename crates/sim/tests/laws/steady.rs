@@ -214,7 +214,7 @@ fn a_collective_ends_before_the_run_does() {
     let flow = "[hosts.h]\n[devices.d]\nupstream = \"h\"\n\
         [[flows]]\nfrom = \"d\"\nto = \"h\"\nsize = \"4 KiB\"\n";
     let result = run(&format!("{STEADY}{collective}{flow}"));
-    assert!(result.collectives[0].completed);
+    assert!(result.collectives[0].joint.completed);
     assert!(result.simulated_ns > 900_000.0);
     assert!(!result.partial && result.flows[0].half_width_bytes_per_second.is_some());
     assert_eq!(

@@ -1,7 +1,8 @@
-//! Schedules: collective operations of GPUs, as programs whose steps depend on each other.
+//! Schedules: joint operations of GPUs or of the routers of a network, as programs of the devices.
 
 mod algorithm;
 mod builder;
+pub(crate) mod collective;
 pub(crate) mod plan;
 mod reach;
 mod result;
@@ -10,21 +11,22 @@ mod steps;
 
 use std::collections::BTreeMap;
 
-use device::Gpu;
-use device::gpu::program::{Program, Step};
-use kernel::Time;
+use device::router::program as router;
+use device::{Gpu, Router, gpu};
+use kernel::{Span, Time};
 use transaction::Pattern;
 
 use crate::model::Model;
 use crate::plan::FabricPlan;
 
-use super::{Kind, Loading, Own, PATIENCE, Patience, Seen, WorkloadResults, pattern_of};
+use super::{
+    Kind, Loading, NETWORK_PATIENCE, Own, PATIENCE, Patience, Seen, WorkloadResults, pattern_of,
+};
 
 use builder::Range;
-use section::ScheduleParameters;
 use steps::NamedStep;
 
-pub use result::{PathStep, ScheduleResult, StepResult};
+pub use result::{CollectiveResult, JointResult, PathStep, ScheduleResult, StepResult};
 
 /// One schedule. Devices are numbered by their ranks.
 #[derive(Clone, Debug)]
@@ -33,26 +35,48 @@ pub struct SchedulePlan {
     pub id: String,
     /// The node of each device.
     pub devices: Vec<usize>,
-    /// The parameters of the schedule.
-    pub parameters: ScheduleParameters,
+    operation: &'static str,
+    algorithm: &'static str,
+    /// The size that the scenario writes.
+    size: u64,
+    start: Span,
     /// The vector of each device.
     vectors: Vec<Range>,
-    /// The steps of each device.
-    programs: Vec<Vec<Step>>,
-    /// The number of each device's first step among the steps of all devices.
-    first_parts: Vec<usize>,
-    /// For each step that waits for a flag: the device and the step that set the flag.
-    signals: BTreeMap<(usize, usize), (usize, usize)>,
     /// The expected bytes of the memories at the end.
     checks: Vec<Check>,
+    /// The number of each device's first part.
+    first_parts: Vec<usize>,
+    /// The bytes that each part moves.
+    amounts: Vec<u64>,
+    programs: Programs,
+}
+
+/// The programs of all devices.
+#[derive(Clone, Debug)]
+enum Programs {
+    /// Programs of GPUs. Each step is a part of the schedule.
+    Gpus(GpuPrograms),
+    /// Programs of the routers of the network with this number. Each program is a part of the schedule.
+    Routers(usize, Vec<Vec<router::Step>>),
+}
+
+#[derive(Clone, Debug)]
+struct GpuPrograms {
+    /// The share of a vector that each device must exchange, as nccl-tests define it.
+    share: f64,
+    /// The steps of each device.
+    steps: Vec<Vec<gpu::program::Step>>,
+    /// For each step that waits for a flag: the device and the step that set the flag.
+    signals: BTreeMap<(usize, usize), (usize, usize)>,
     /// The steps that the scenario writes.
     named: Vec<NamedStep>,
 }
 
-/// The bytes that a range must have at the end: the sum of 32-bit words of these vectors, each with the offset of its first byte.
+/// The bytes that each of these ranges must have at the end: the sum of 32-bit words of the sources. A source is a device and an offset in its
+/// vector.
 #[derive(Clone, Debug)]
 struct Check {
-    range: Range,
+    ranges: Vec<Range>,
     sources: Vec<(usize, u64)>,
 }
 
@@ -62,7 +86,7 @@ impl SchedulePlan {
         pattern_of(plan, SCHEDULES, &self.id, device as u32)
     }
 
-    /// The device and the step with this number.
+    /// The device of a part, and the number of the part among the parts of this device.
     fn step(&self, part: usize) -> (usize, usize) {
         let device = self.first_parts.partition_point(|first| *first <= part) - 1;
         (device, part - self.first_parts[device])
@@ -75,7 +99,7 @@ impl Kind for SchedulePlan {
     }
 
     fn parts(&self) -> usize {
-        self.programs.iter().map(Vec::len).sum()
+        self.amounts.len()
     }
 
     fn prepare(&self, _own: &Own, plan: &FabricPlan, models: &mut [Model]) {
@@ -90,18 +114,33 @@ impl Kind for SchedulePlan {
         let start = self.start() + to.up;
         for (device, node) in self.devices.iter().enumerate() {
             let first_flow = own.parts.start + self.first_parts[device] as u32;
-            if let Some(gpu) = to.models[*node].device_mut::<Gpu>() {
-                gpu.add_program(Program {
-                    start,
-                    first_flow,
-                    steps: self.programs[device].clone(),
-                });
+            let model = &mut to.models[*node];
+            match &self.programs {
+                Programs::Gpus(gpus) => {
+                    if let Some(gpu) = model.device_mut::<Gpu>() {
+                        gpu.add_program(gpu::program::Program {
+                            start,
+                            first_flow,
+                            steps: gpus.steps[device].clone(),
+                        });
+                    }
+                }
+                Programs::Routers(_, steps) => {
+                    if let Some(router) = model.device_mut::<Router>() {
+                        router.add_program(router::Program {
+                            flows: own.parts.clone(),
+                            flow: first_flow,
+                            start,
+                            steps: steps[device].clone(),
+                        });
+                    }
+                }
             }
         }
     }
 
     fn start(&self) -> Time {
-        Time::ZERO + self.parameters.start
+        Time::ZERO + self.start
     }
 
     fn enders(&self, part: usize, _plan: &FabricPlan) -> Vec<usize> {
@@ -109,8 +148,7 @@ impl Kind for SchedulePlan {
     }
 
     fn amount(&self, part: usize) -> Option<u64> {
-        let (device, step) = self.step(part);
-        Some(self.programs[device][step].work.moved())
+        Some(self.amounts[part])
     }
 
     fn is_random(&self) -> bool {
@@ -118,12 +156,15 @@ impl Kind for SchedulePlan {
     }
 
     fn patience(&self) -> Patience {
-        Patience::new(self.start(), PATIENCE)
+        let span = match self.programs {
+            Programs::Gpus(_) => PATIENCE,
+            Programs::Routers(..) => NETWORK_PATIENCE,
+        };
+        Patience::new(self.start(), span)
     }
 
     fn result(&self, own: &Own, seen: &Seen<'_>, to: &mut WorkloadResults) {
-        to.schedules.push(result::of(self, own, seen));
-        to.steps.extend(result::steps(self, own, seen));
+        result::add(self, own, seen, to);
     }
 }
 

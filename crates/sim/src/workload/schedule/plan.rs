@@ -1,27 +1,38 @@
 //! Planning of schedules: the memory of the devices, and their programs.
 
 use device::GpuParameters;
-use device::gpu::program::Step;
 use kernel::{Bytes, Quantity};
 
 use crate::plan::tree::known;
 use crate::plan::{NodePlan, Region};
 use crate::scenario::ScenarioError;
+use crate::workload::Entry;
 use crate::workload::planner::Planner;
 
 use super::algorithm;
-use super::builder::{Builder, Range};
-use super::section::{Algorithm, By, Operation, Schedule, ScheduleParameters};
-use super::{Check, SchedulePlan};
+use super::builder::{Builder, Pieces, Range};
+use super::section::{Algorithm, By, Operation, Schedule};
+use super::{Check, GpuPrograms, Programs, SchedulePlan};
 
 impl Planner<'_> {
-    /// Plans all schedules, each in memory of its own.
+    pub(in crate::workload) fn collectives(&mut self) -> Result<(), ScenarioError> {
+        self.joint(&self.written.collectives, Self::collective)
+    }
+
     pub(in crate::workload) fn schedules(&mut self) -> Result<(), ScenarioError> {
-        let written = &self.written.schedules;
+        self.joint(&self.written.schedules, Self::schedule)
+    }
+
+    /// Plans all schedules of a list, each in memory of its own.
+    fn joint<E: Entry>(
+        &mut self,
+        written: &[E],
+        plan: impl Fn(&mut Self, &E) -> Result<SchedulePlan, ScenarioError>,
+    ) -> Result<(), ScenarioError> {
         self.check_ids(written)?;
-        for schedule in written {
-            let plan = self.schedule(schedule)?;
-            self.workloads.push(plan.into());
+        for one in written {
+            let planned = plan(self, one)?;
+            self.workloads.push(planned.into());
         }
         Ok(())
     }
@@ -74,22 +85,34 @@ impl Planner<'_> {
                 return Err(self.error(written, "size", &message));
             }
         }
+        let algorithm = match parameters.operation {
+            Operation::Steps => "",
+            Operation::AllToAll => Algorithm::OneShot.name(),
+            _ => parameters.algorithm.name(),
+        };
+        let steps = builder.programs.iter().flatten();
+        let first_parts = builder.programs.iter().scan(0, |next, steps| {
+            let first = *next;
+            *next += steps.len();
+            Some(first)
+        });
         Ok(SchedulePlan {
             id: written.id.value.clone(),
-            devices,
-            parameters: ScheduleParameters {
-                algorithm: match parameters.operation {
-                    Operation::AllToAll => Algorithm::OneShot,
-                    _ => parameters.algorithm,
-                },
-                ..parameters.clone()
-            },
+            operation: parameters.operation.name(),
+            algorithm,
+            size,
+            start: parameters.start,
             vectors,
-            first_parts: first_parts(&builder.programs),
-            programs: builder.programs,
-            signals: builder.signals,
             checks,
-            named,
+            first_parts: first_parts.collect(),
+            amounts: steps.map(|step| step.work.moved()).collect(),
+            programs: Programs::Gpus(GpuPrograms {
+                share: parameters.operation.share(devices.len()),
+                steps: builder.programs,
+                signals: builder.signals,
+                named,
+            }),
+            devices,
         })
     }
 
@@ -146,74 +169,47 @@ fn build(builder: &mut Builder, vectors: &[Range], written: &Schedule) -> Vec<Ch
     let parameters = &written.parameters;
     let count = vectors.len();
     let is_ring = parameters.algorithm == Algorithm::Ring;
-    let all = |offset: u64| {
-        (0..count)
-            .map(|device| (device, offset))
-            .collect::<Vec<_>>()
-    };
-    let sums = |ranges: &[Range]| {
-        let check = |range: &Range| Check {
-            range: *range,
-            sources: all(0),
-        };
-        ranges.iter().map(check).collect::<Vec<_>>()
-    };
-    // Each segment of each range has the bytes of one other vector.
-    let gathered = |ranges: &[Range], source: &dyn Fn(usize, usize) -> u64| {
-        let mut checks = Vec::new();
-        for (device, range) in ranges.iter().enumerate() {
-            checks.extend((0..count).map(|from| Check {
-                range: range.segment(from, count),
-                sources: vec![(from, source(device, from))],
-            }));
-        }
-        checks
-    };
-    let segment = parameters.size.0 / count as u64;
-    let own = |builder: &Builder| {
-        let segments = (0..).zip(vectors);
-        let segments = segments
-            .map(|(device, vector): (usize, _)| builder.given(vector.segment(device, count)));
-        segments.collect::<Vec<_>>()
-    };
+    let offset = |segment: usize| parameters.size.0 / count as u64 * segment as u64;
+    let all = |offset: u64| (0..count).map(|device| (device, offset)).collect();
     match parameters.operation {
-        Operation::AllReduce => match parameters.algorithm {
-            Algorithm::Ring => {
-                algorithm::ring_all_reduce(builder, vectors);
-                sums(vectors)
-            }
-            Algorithm::OneShot => {
-                let given: Vec<_> = vectors
-                    .iter()
-                    .map(|vector| builder.given(*vector))
-                    .collect();
-                let results = algorithm::one_shot_all_reduce(builder, &given);
-                sums(
-                    &results
-                        .iter()
-                        .map(|result| result.range)
-                        .collect::<Vec<_>>(),
-                )
-            }
-            Algorithm::TwoShot => {
-                let parts = algorithm::direct_reduce_scatter(builder, vectors);
-                algorithm::direct_all_gather(builder, vectors, &parts);
-                sums(vectors)
-            }
-            Algorithm::Islands => sums(&algorithm::islands(
-                builder,
-                vectors,
-                parameters.island as usize,
-            )),
-        },
+        Operation::AllReduce => {
+            let ranges = match parameters.algorithm {
+                Algorithm::Ring => {
+                    algorithm::ring_all_reduce(builder, vectors);
+                    vectors.to_vec()
+                }
+                Algorithm::OneShot => {
+                    let given = vectors.iter().map(|vector| builder.given(*vector));
+                    let given: Vec<Pieces> = given.collect();
+                    let sums = algorithm::one_shot_all_reduce(builder, &given);
+                    sums.iter().map(|sum| sum.range).collect()
+                }
+                Algorithm::TwoShot => {
+                    let parts = algorithm::direct_reduce_scatter(builder, vectors);
+                    algorithm::direct_all_gather(builder, vectors, &parts);
+                    vectors.to_vec()
+                }
+                Algorithm::Islands => {
+                    algorithm::islands(builder, vectors, parameters.island as usize)
+                }
+            };
+            let sources = all(0);
+            vec![Check { ranges, sources }]
+        }
         Operation::AllGather => {
-            let own = own(builder);
+            let own = (0..).zip(vectors);
+            let own = own.map(|(device, vector)| builder.given(vector.segment(device, count)));
+            let own: Vec<Pieces> = own.collect();
             if is_ring {
                 algorithm::ring_all_gather(builder, vectors, own);
             } else {
                 algorithm::direct_all_gather(builder, vectors, &own);
             }
-            gathered(vectors, &|_, from| segment * from as u64)
+            let check = |from| Check {
+                ranges: vectors.iter().map(|one| one.segment(from, count)).collect(),
+                sources: vec![(from, offset(from))],
+            };
+            (0..count).map(check).collect()
         }
         Operation::ReduceScatter => {
             let parts = if is_ring {
@@ -221,23 +217,29 @@ fn build(builder: &mut Builder, vectors: &[Range], written: &Schedule) -> Vec<Ch
             } else {
                 algorithm::direct_reduce_scatter(builder, vectors)
             };
-            let check = |(device, part): (usize, &super::builder::Pieces)| Check {
-                range: part.range,
-                sources: all(segment * device as u64),
+            let check = |(device, part): (usize, &Pieces)| Check {
+                ranges: vec![part.range],
+                sources: all(offset(device)),
             };
             parts.iter().enumerate().map(check).collect()
         }
         Operation::AllToAll => {
             let outputs = algorithm::all_to_all(builder, vectors);
-            gathered(&outputs, &|device, _| segment * device as u64)
+            let pairs = outputs
+                .iter()
+                .flat_map(|to| (0..count).map(move |from| (to, from)));
+            let check = |(to, from): (&Range, usize)| Check {
+                ranges: vec![to.segment(from, count)],
+                sources: vec![(from, offset(to.device))],
+            };
+            pairs.map(check).collect()
         }
         Operation::Broadcast => {
             algorithm::broadcast(builder, vectors, is_ring);
-            let check = |range: &Range| Check {
-                range: *range,
+            vec![Check {
+                ranges: vectors.to_vec(),
                 sources: vec![(0, 0)],
-            };
-            vectors.iter().map(check).collect()
+            }]
         }
         Operation::Steps => unreachable!("the scenario writes the steps"),
     }
@@ -308,17 +310,6 @@ fn check_algorithm(written: &Schedule, count: usize) -> Result<(), (&'static str
         ));
     }
     Ok(())
-}
-
-/// The number of each device's first step among the steps of all devices.
-fn first_parts(programs: &[Vec<Step>]) -> Vec<usize> {
-    let mut next = 0;
-    let first = programs.iter().map(|steps| {
-        let first = next;
-        next += steps.len();
-        first
-    });
-    first.collect()
 }
 
 fn gpu(node: &NodePlan) -> &GpuParameters {

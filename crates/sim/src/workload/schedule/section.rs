@@ -23,6 +23,18 @@ kernel::choices! {
     }
 }
 
+impl Operation {
+    /// The share of a vector that each of `count` devices must exchange, as nccl-tests define it.
+    pub(super) fn share(self, count: usize) -> f64 {
+        let others = (count - 1) as f64 / count as f64;
+        match self {
+            Operation::AllReduce => 2.0 * others,
+            Operation::AllGather | Operation::ReduceScatter | Operation::AllToAll => others,
+            Operation::Broadcast | Operation::Steps => 1.0,
+        }
+    }
+}
+
 kernel::choices! {
     /// The algorithm of a collective operation.
     pub enum Algorithm {

@@ -5,14 +5,14 @@ use proptest::prelude::*;
 use super::*;
 use crate::cases::cases;
 
-fn collective(net: &Net, lines: &str) -> sim::result::CollectiveResult {
+fn collective(net: &Net, lines: &str) -> sim::result::JointResult {
     let text = format!("{}[[collectives]]\nnetwork = \"n\"\n{lines}\n", net.text());
     let mut simulation = simulation(&text);
     assert!(simulation.run(&mut |_| true));
     assert_eq!(simulation.packets_in_use(), 0);
     let result = simulation.result();
     assert!(result.errors.is_empty(), "{:?}", result.errors);
-    result.collectives[0].clone()
+    result.collectives[0].joint.clone()
 }
 
 fn networks() -> impl Strategy<Value = Net> {
@@ -79,6 +79,13 @@ fn a_halo_fills_the_fibres_to_all_neighbours_at_once() {
 }
 
 #[test]
+fn a_flow_to_a_router_changes_no_byte_of_a_collective() {
+    let net = Net::new("ring", &[4]);
+    let flow = "[[flows]]\nfrom = \"n-1\"\nto = \"n-0\"\nsize = \"1 MiB\"";
+    assert!(collective(&net, &format!("size = \"16 KiB\"\n{flow}")).correct);
+}
+
+#[test]
 fn a_collective_whose_messages_are_lost_is_not_complete() {
     let net = Net::new("ring", &[4]);
     let text = format!(
@@ -88,6 +95,7 @@ fn a_collective_whose_messages_are_lost_is_not_complete() {
     let mut simulation = simulation(&text);
     simulation.run(&mut |_| true);
     let result = simulation.result();
-    assert!(!result.collectives[0].completed && !result.collectives[0].correct);
+    let joint = &result.collectives[0].joint;
+    assert!(!joint.completed && !joint.correct);
     assert!(!result.errors.is_empty());
 }
