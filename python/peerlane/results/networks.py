@@ -14,6 +14,7 @@ from peerlane.results.workload import (
     MovedData,
     SteadyState,
     counts,
+    joint,
     latencies,
     names,
 )
@@ -65,41 +66,13 @@ class TrafficResult(MovedData):
 
 @dataclass(frozen=True, slots=True)
 class CollectiveResult(JointOperation):
-    """A collective operation of the nodes of a network, in the memory of their user logic.
+    """A collective operation of the nodes of a network, in the memory of their user logic."""
 
-    `size` is the size of each node's vector, or of each message to a neighbour, in bytes. `time_ns`
-    is the time from the beginning of the operation until the last node had completed it.
-    `moved_bytes` counts the bytes that nodes sent to other nodes. `correct` means that every node
-    has the correct bytes at the end.
-    """
-
-    id: str
     network: str
-    operation: str
-    algorithm: str
     nodes: int
-    size: int
-    time_ns: float | None
-    moved_bytes: int
-    completed: bool
-    correct: bool
 
     METRIC = "time_ns"
-    DONE = "moved_bytes"
-    COLUMNS = (
-        *names("network"),
-        Column("operation", attrgetter("operation"), "word", 4),
-        Column(
-            "algorithm",
-            lambda one: one.algorithm if one.operation == "all-reduce" else "",
-            "word",
-            1,
-        ),
-        *counts("nodes", folds=(2,)),
-        Column("size", attrgetter("size"), "bytes", 5),
-        Column("time", attrgetter("time_ns"), "time"),
-        Column("moved", attrgetter("moved_bytes"), "bytes", 3),
-    )
+    COLUMNS = (*names("network"), *joint(*counts("nodes", folds=(2,))))
 
 
 @dataclass(frozen=True, slots=True)

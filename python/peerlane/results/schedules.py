@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from peerlane.results.document import Document
-from peerlane.results.workload import Column, JointOperation, WorkloadResult, names
+from peerlane.results.workload import Column, JointOperation, WorkloadResult, joint, names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,39 +81,22 @@ class PathWork:
 class ScheduleResult(JointOperation):
     """A collective operation of GPUs.
 
-    `size` is the size of the vector of each device, in bytes. `time_ns` is the time from the start
-    until the last step has ended. `algorithm_bytes_per_second` is the size divided by this time;
-    `bus_bytes_per_second` is this rate times the share of the data that each device must exchange,
-    as nccl-tests define both. `moved_bytes` counts the bytes that went from device to device, with
-    flags. `correct` means that every device ends with the right bytes. `critical_path` has the
-    steps that the end waited for, from the first to the last.
+    `algorithm_bytes_per_second` is the size divided by the time; `bus_bytes_per_second` is this
+    rate times the share of the data that each device must exchange, as nccl-tests define both.
+    `critical_path` has the steps that the end waited for, from the first to the last.
     """
 
-    id: str
-    operation: str
-    algorithm: str
     devices: tuple[str, ...]
-    size: int
-    time_ns: float | None
     algorithm_bytes_per_second: float | None
     bus_bytes_per_second: float | None
-    moved_bytes: int
     steps: int
-    completed: bool
-    correct: bool
     critical_path: tuple[PathStep, ...]
 
     METRIC = "bus_bytes_per_second"
-    DONE = "moved_bytes"
-    COLUMNS = (
-        Column("operation", attrgetter("operation"), "word", 4),
-        Column("algorithm", attrgetter("algorithm"), "word", 1),
+    COLUMNS = joint(
         Column("devices", lambda one: len(one.devices), "count", 2),
-        Column("size", attrgetter("size"), "bytes", 5),
-        Column("time", attrgetter("time_ns"), "time"),
         Column("algorithm GB/s", attrgetter("algorithm_bytes_per_second"), "rate"),
         Column("bus", attrgetter("bus_bytes_per_second"), "rate"),
-        Column("moved", attrgetter("moved_bytes"), "bytes", 3),
     )
 
     def parts(self) -> Iterator[PathPart]:

@@ -180,14 +180,40 @@ class MovedData(WorkloadResult):
         return NOT_INTACT if self.completed else "did not complete"
 
 
+def joint(participants: Column, *rates: Column) -> tuple[Column, ...]:
+    """The columns of a joint operation, with the number of its participants and its rates."""
+    return (
+        Column("operation", attrgetter("operation"), "word", 4),
+        Column(
+            "algorithm", lambda one: "" if one.operation == "halo" else one.algorithm, "word", 1
+        ),
+        participants,
+        Column("size", attrgetter("size"), "bytes", 5),
+        Column("time", attrgetter("time_ns"), "time"),
+        *rates,
+        Column("moved", attrgetter("moved_bytes"), "bytes", 3),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class JointOperation(WorkloadResult):
-    """The result of an operation of several nodes together, after which each has certain bytes."""
+    """The result of an operation of several nodes together, after which each has certain bytes.
 
-    __slots__ = ()
+    `size` is the size of the vector of each node, in bytes; in a halo exchange, of each message to
+    a neighbour. `time_ns` is the time from the start until the last node is done. `moved_bytes`
+    counts the bytes that went from node to node, with flags. `correct` means that every node ends
+    with the right bytes.
+    """
 
-    if TYPE_CHECKING:  # fields of the kinds, in their order
-        completed: bool
-        correct: bool
+    operation: str
+    algorithm: str
+    size: int
+    time_ns: float | None
+    moved_bytes: int
+    completed: bool
+    correct: bool
+
+    DONE = "moved_bytes"
 
     @property
     def is_right(self) -> bool:
