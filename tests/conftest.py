@@ -62,6 +62,9 @@ SHIPPED = sorted(
 PAIR = beside(__file__, "pair.toml")
 """A small fabric: two devices below a switch, of which one writes to the other."""
 
+FOUR_GPUS = beside(__file__, "four_gpus.toml")
+"""A fabric of four GPUs, two below each of two switches, without workloads."""
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -13,6 +13,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from conftest import FOUR_GPUS
 from peerlane.advising.advise import advise
 from peerlane.advising.collectives import Ranks, extrapolated, fastest, read_size, read_sizes
 from peerlane.advising.machine import Machine
@@ -28,19 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Run
-
-FOUR = """\
-name = "four"
-links = { generation = 3, lanes = 4 }
-hosts.h = {}
-switches.s0 = { upstream = "h" }
-switches.s1 = { upstream = "h" }
-devices.a0 = { model = "gpu", upstream = "s0" }
-devices.b0 = { model = "gpu", upstream = "s1" }
-devices.a1 = { model = "gpu", upstream = "s0" }
-devices.b1 = { model = "gpu", upstream = "s1" }
-"""
-"""Four GPUs below two switches; the GPUs of a switch do not follow each other."""
 
 APART = """\
 hosts.h = { peer_to_peer = "none" }
@@ -58,7 +46,7 @@ SIMULATED = 256 << 10
 @cache
 def four(**settings: str | int) -> Advice:
     changed = {path.replace("__", "."): value for path, value in settings.items()}
-    return advise(FOUR, settings=changed, sizes=SIZES, simulate_to=SIMULATED)
+    return advise(FOUR_GPUS, settings=changed, sizes=SIZES, simulate_to=SIMULATED)
 
 
 @cache
@@ -80,20 +68,20 @@ def test_a_pair_has_the_rate_of_its_packets() -> None:
 
 
 def test_both_directions_share_what_each_has_alone() -> None:
-    narrow = four(devices__a0__upstream__lanes=1)
-    there, elsewhere = narrow.pair("a0", "b1"), narrow.pair("a1", "b1")
+    narrow = four(devices__g0__upstream__lanes=1)
+    there, elsewhere = narrow.pair("g0", "g3"), narrow.pair("g1", "g3")
     assert elsewhere.bytes_per_second == pytest.approx(4 * (there.bytes_per_second or 0), rel=0.02)
     assert narrow.slowest is not None
-    assert "a0" in {narrow.slowest.source, narrow.slowest.target}
+    assert "g0" in {narrow.slowest.source, narrow.slowest.target}
 
 
 def test_a_latency_has_the_kernel_the_way_and_the_poll() -> None:
-    usual = four().pair("a0", "b0").latency_ns
-    later = four(devices__a0__kernel_latency="5 us", devices__b0__poll_latency="900 ns")
+    usual = four().pair("g0", "g2").latency_ns
+    later = four(devices__g0__kernel_latency="5 us", devices__g2__poll_latency="900 ns")
     # The defaults are 2 us and 500 ns.
-    assert later.pair("a0", "b0").latency_ns == pytest.approx((usual or 0) + 3000 + 400, abs=20)
+    assert later.pair("g0", "g2").latency_ns == pytest.approx((usual or 0) + 3000 + 400, abs=20)
     assert later.peers[0].kernel_ns == 5000
-    near = four().pair("a0", "a1").latency_ns
+    near = four().pair("g0", "g1").latency_ns
     assert near is not None
     assert 2500 < near < (usual or 0)
 
@@ -127,15 +115,15 @@ def test_a_host_that_sends_redirected_requests_nowhere_parts_a_pair() -> None:
 
 
 def test_the_islands_are_the_gpus_of_each_switch() -> None:
-    ranks = Ranks.of(machine(FOUR), ["a0", "b0", "a1", "b1"])
-    assert (ranks.grouped, ranks.island) == (("a0", "a1", "b0", "b1"), 2)
-    assert four().ranks == ("a0", "a1", "b0", "b1")
+    ranks = Ranks.of(machine(FOUR_GPUS), ["g0", "g2", "g1", "g3"])
+    assert (ranks.grouped, ranks.island) == (("g0", "g1", "g2", "g3"), 2)
+    assert four().ranks == ("g0", "g1", "g2", "g3")
     fields = ranks.job("islands", 1024).workloads[0][1]
-    assert (fields["devices"], fields["island"]) == (["a0", "a1", "b0", "b1"], 2)
-    assert ranks.job("ring", 1024).workloads[0][1]["devices"] == ["a0", "b0", "a1", "b1"]
-    unequal = Ranks.of(machine(FOUR), ["a0", "a1", "b0"])
+    assert (fields["devices"], fields["island"]) == (["g0", "g1", "g2", "g3"], 2)
+    assert ranks.job("ring", 1024).workloads[0][1]["devices"] == ["g0", "g2", "g1", "g3"]
+    unequal = Ranks.of(machine(FOUR_GPUS), ["g0", "g1", "g2"])
     assert (unequal.island, "islands" in unequal.algorithms) == (None, False)
-    assert Ranks.of(machine(FOUR), ["a0", "a1"]).island is None
+    assert Ranks.of(machine(FOUR_GPUS), ["g0", "g1"]).island is None
 
 
 def test_rates_are_those_of_nccl_tests() -> None:
@@ -168,7 +156,7 @@ def test_a_line_through_small_sizes_is_called_rough() -> None:
 
 
 def test_two_sizes_are_simulated_for_a_line() -> None:
-    found = advise(FOUR, devices=["a0", "a1"], sizes=[1 << 30], simulate_to=4096)
+    found = advise(FOUR_GPUS, devices=["g0", "g1"], sizes=[1 << 30], simulate_to=4096)
     assert sorted({one.size for one in found.all_reduces}) == [1024, 4096, 1 << 30]
 
 
@@ -209,8 +197,8 @@ def test_changes_matter_and_the_best_one_is_first() -> None:
 
 
 def test_the_matrices_are_read_as_those_of_the_tool(peerlane: Run, tmp_path: Path) -> None:
-    (tmp_path / "four.toml").write_text(FOUR)
-    options = ("--devices", "a0,b0", "--sizes", "1KiB,64MiB", "--simulate-to", "4 KiB")
+    (tmp_path / "four.toml").write_text(FOUR_GPUS)
+    options = ("--devices", "g0,g2", "--sizes", "1KiB,64MiB", "--simulate-to", "4 KiB")
     printed = peerlane("advise", "four.toml", *options, "--json", "a.json").succeeds()
     (tmp_path / "matrix.txt").write_text(printed.out)
     rows = {one.name: one for one in rows_of(str(tmp_path / "matrix.txt"))}
@@ -245,7 +233,7 @@ def test_the_output_fits_its_terminal(width: int, parts: int) -> None:
 
 @cache
 def with_ranges() -> Advice:
-    return advise(FOUR, devices=["a0", "b0"], sizes=[1024, 4096], error_bars=True)
+    return advise(FOUR_GPUS, devices=["g0", "g2"], sizes=[1024, 4096], error_bars=True)
 
 
 def test_each_measured_number_has_a_range() -> None:
@@ -264,8 +252,8 @@ def test_each_measured_number_has_a_range() -> None:
 
 def test_a_range_is_that_of_runs_with_the_moved_default() -> None:
     found = with_ranges()
-    late = {f"devices.{name}.kernel_latency": "5 us" for name in ("a0", "b0")}
-    moved = advise(FOUR, settings=late, devices=["a0", "b0"], sizes=[1024, 4096]).numbers()
+    late = {f"devices.{name}.kernel_latency": "5 us" for name in ("g0", "g2")}
+    moved = advise(FOUR_GPUS, settings=late, devices=["g0", "g2"], sizes=[1024, 4096]).numbers()
     paths = [path for path in moved if path.endswith(("latency_ns", ".time_ns"))]
     assert len(paths) >= 8
     for path in paths:
@@ -279,14 +267,14 @@ def test_a_range_is_that_of_runs_with_the_moved_default() -> None:
 
 
 def test_pairs_that_are_alike_are_measured_once_and_the_slowest_itself() -> None:
-    found = four(devices__a0__upstream__lanes=1)
-    kinds = Kinds(Machine(FOUR, "s", {"devices.a0.upstream.lanes": 1}, None, None), found)
+    found = four(devices__g0__upstream__lanes=1)
+    kinds = Kinds(Machine(FOUR_GPUS, "s", {"devices.g0.upstream.lanes": 1}, None, None), found)
     assert found.slowest is not None
     assert kinds.pairs[found.slowest.source, found.slowest.target] == found.slowest
-    # From a0, to a0, and among the others: below one switch or not.
+    # From g0, to g0, and among the others: below one switch or not.
     ends = {(one.source, one.target) for one in kinds.measured_pairs}
     assert (
-        sorted((source == "a0", target == "a0") for source, target in ends).count((False, False))
+        sorted((source == "g0", target == "g0") for source, target in ends).count((False, False))
         == 2
     )
     for pair, alike in kinds.pairs.items():
@@ -321,8 +309,8 @@ def test_the_ranges_are_printed_below_the_matrices(tmp_path: Path) -> None:
 
 
 def test_a_pipe_that_nobody_reads_is_quiet(tmp_path: Path) -> None:
-    (tmp_path / "four.toml").write_text(FOUR)
-    command = f"{sys.executable} -m peerlane advise four.toml --devices a0,a1 --sizes 1KiB"
+    (tmp_path / "four.toml").write_text(FOUR_GPUS)
+    command = f"{sys.executable} -m peerlane advise four.toml --devices g0,g1 --sizes 1KiB"
     for reader in ("true", "head -n 1"):
         shell = ["sh", "-c", f"{command} | {reader}"]
         done = subprocess.run(shell, cwd=tmp_path, capture_output=True, check=False)

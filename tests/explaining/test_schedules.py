@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from conftest import FOUR_GPUS
 from peerlane.explaining.explain import explain
 from peerlane.fabric.variant import parsed, variant
 
@@ -15,16 +16,8 @@ if TYPE_CHECKING:
     from peerlane.results.bottleneck import Value
     from peerlane.results.explanation import Explanation, FlowExplanation
 
-FOUR = """\
-name = "four"
-links = { generation = 3, lanes = 4 }
-hosts.h = {}
-switches.s0 = { upstream = "h" }
-switches.s1 = { upstream = "h" }
-devices.g0 = { model = "gpu", upstream = "s0" }
-devices.g1 = { model = "gpu", upstream = "s0" }
-devices.g2 = { model = "gpu", upstream = "s1" }
-devices.g3 = { model = "gpu", upstream = "s1" }
+FOUR = f"""\
+{FOUR_GPUS}
 [[schedules]]
 id = "sum"
 devices = ["g0", "g1", "g2", "g3"]
