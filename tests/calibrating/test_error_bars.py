@@ -12,6 +12,7 @@ from peerlane.calibrating.error_bars import error_bars
 from peerlane.charts import vega
 from peerlane.cli import error_bars as cli
 from peerlane.cli.application import run_command_line
+from peerlane.cli.tables.error_bars import unset
 from peerlane.explaining.explain import explain
 from peerlane.results.error_bar import ErrorBar, ErrorBars, MovedDefault
 
@@ -88,6 +89,21 @@ def test_the_bar_of_several_flows_adds_what_one_move_does_to_each() -> None:
 
 def test_a_number_that_no_default_moves_is_said_to_be_so() -> None:
     assert ErrorBar.of(1.0, []).said(str) == "no default of ours moves it by 0.2 %"
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        (["hosts.latency"], ""),
+        (["links.lanes", "hosts.latency"], "does not set links.lanes, so"),
+        (["links.generation", "links.lanes"], "--set links.generation=N --set links.lanes=N."),
+    ],
+)
+def test_links_that_the_scenario_does_not_set_are_named(keys: list[str], told: str) -> None:
+    moved = {f"default:{key}": ("1", "2") for key in keys}
+    said = "".join(line.plain for line in unset(ErrorBars("x", {}, moved, {}, 3)))
+    assert told in said
+    assert bool(said) == bool(told)
 
 
 def test_run_prints_the_range_and_its_cause(

@@ -10,10 +10,11 @@ from rich.text import Text
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.figures.headings import headings
 from peerlane.formats import counted
+from peerlane.results.bottleneck import joined
 from peerlane.results.error_bar import key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from peerlane.results.error_bar import ErrorBar, ErrorBars
 
@@ -22,6 +23,8 @@ MOST_ROWS = 16
 
 MOST_CHOICES = 8
 """The most defaults that are shown; JSON has all defaults."""
+
+_SPEED = {"links.generation", "links.lanes"}
 
 
 def bars(outcome: ErrorBars) -> RenderableType:
@@ -32,7 +35,8 @@ def bars(outcome: ErrorBars) -> RenderableType:
     numbers.add_column("most by")
     for path, bar in list(outcome.bars.items())[:MOST_ROWS]:
         add_range(numbers, (words[path].head,), words[path].text, bar)
-    parts: list[RenderableType] = [Text(f"{outcome.name}: {title(outcome)}", "bold"), numbers]
+    head = Text(f"{outcome.name}: {title(outcome)}", "bold")
+    parts: list[RenderableType] = [head, *unset(outcome), numbers]
     if len(outcome.bars) > MOST_ROWS:
         parts.append(Text(f"and {len(outcome.bars) - MOST_ROWS} more numbers; JSON has all", "dim"))
     moves_any = any(bar.causes for bar in outcome.bars.values())
@@ -49,6 +53,17 @@ def title(outcome: ErrorBars) -> str:
     """The number of defaults that were moved, and the number of runs."""
     moved = counted(len(outcome.moved), "default")
     return f"{moved} without a document moved, {outcome.runs} runs"
+
+
+def unset(outcome: ErrorBars) -> Iterator[Text]:
+    """A line about the speed of links, if the scenario does not set it and its defaults moved."""
+    keys = [key for key in map(key_of, outcome.moved) if key in _SPEED]
+    if keys:
+        settings = " ".join(f"--set {key}=N" for key in keys)
+        yield Text(
+            f"The scenario does not set {joined(keys)}, so the ranges include other links. Write"
+            f" the links of the machine, or add {settings}."
+        )
 
 
 def add_range(

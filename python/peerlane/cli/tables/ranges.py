@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from peerlane.cli.tables.error_bars import add_range, choices, title
+from peerlane.cli.tables.error_bars import add_range, choices, title, unset
 from peerlane.cli.tables.sheet import Sheet
 from peerlane.formats import NONE, duration, gigabytes, size
 
@@ -32,6 +32,7 @@ _NUMBERS: dict[str, tuple[str, Callable[[float], str]]] = {
 def ranges(found: Advice, bars: ErrorBars) -> Iterator[RenderableType]:
     """The ranges of the numbers of pairs, all-reduces and changes, and the causes of the ranges."""
     yield Text(f"Ranges of error: {title(bars)}", "bold")
+    yield from unset(bars)
     yield _pairs(found)
     if found.all_reduces:
         yield _times(found)
