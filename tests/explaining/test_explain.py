@@ -295,10 +295,21 @@ def test_what_a_scenario_refuses_is_told_with_the_reason() -> None:
     (place,) = across("20 Gbit/s").explain().bottlenecks
     assert (place.kind, place.where) == ("wire", ("ra-rb",))
     assert place.steps == ()
-    (reason,) = place.not_lifted
+    (reason,) = place.impossible
+    assert place.not_lifted == ()
+    assert place.sentence.endswith("No change that may help is possible.")
+    assert place.in_vain == [f"not possible: {reason}"]
     assert reason.startswith("devices.ra.lane_rate=40 Gbit/s, devices.rb.lane_rate=40 Gbit/s: ")
     assert "out of range" in reason
     assert "32.75 Gbit/s" in reason
+
+
+def test_recorded_requests_keep_their_times_and_no_interval() -> None:
+    fabric = with_errors()
+    fabric.flow("a", "h", id="up", requests=[(1000 * number, 0, 512) for number in range(9)])
+    explanation = fabric.explain()
+    assert explanation.sentence.startswith("`a` keeps the recorded times of requests: up moves ")
+    assert "interval" not in json.dumps(explanation.to_json())
 
 
 def test_a_fibre_limits_a_flow_to_another_host() -> None:

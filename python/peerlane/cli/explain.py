@@ -38,8 +38,9 @@ def explain(  # noqa: PLR0913 - each is an option
     need no new part: a setting, a slot, a route, a generation or width of a link, a buffer, the
     size of requests. The tables that follow, one for each place, have the steps ("and" keeps the
     changes above), other changes ("or"), and the rate of each flow when it runs alone; "no gain"
-    names changes that gain less than 1 %. Each row is the result of a run of its own, and its
-    settings have the form of --set.
+    names changes that gain less than 1 %, and "not possible" changes that the scenario refuses,
+    with the reason. Each row is the result of a run of its own, and its settings have the form of
+    --set.
 
     The time of a flow, from its start to its last request, is divided into shares by what the flow
     waits for; the shares add up to 100 %:

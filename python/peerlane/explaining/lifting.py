@@ -19,8 +19,15 @@ from peerlane.explaining.schedules import other_ways
 from peerlane.explaining.sizes import READ_REQUEST, faults, of_software
 from peerlane.explaining.slots import slots
 from peerlane.figures.quantities import amount_of
-from peerlane.results.bottleneck import OF_FLOW
-from peerlane.results.waits import COMPUTE, FLAGS, SUMS, TRANSFERS, Cause
+from peerlane.results.waits import (
+    COMPUTE,
+    FLAGS,
+    OF_FLOW,
+    OF_RECORDING,
+    SUMS,
+    TRANSFERS,
+    Cause,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -232,7 +239,7 @@ def _of_drive(where: str) -> tuple[Cause, Cause]:
 def _tables(present: Present, one: Bottleneck, cause: Cause) -> Iterable[str]:
     """The tables whose keys may lift a limit; keys of several tables are changed together."""
     where, fibre = cause.where, present.routers(cause.where)
-    if cause.detail == OF_FLOW:
+    if cause.detail in {OF_FLOW, OF_RECORDING}:
         return [join_path(("flows", flow)) for flow in one.flows]
     if cause.kind in {"wire", "credit"} and fibre:
         return map(present.table, fibre)

@@ -98,7 +98,9 @@ class Case:
         self._scenario = scenario
         self._present = present
         self._slow = present.slow_slots()
-        self._before = result.explain(self._slow, schedules(result, present.tree))
+        self._before = result.explain(
+            self._slow, schedules(result, present.tree), recorded(scenario)
+        )
         self._ends = result.ends
         self._seed = result.seed
         self._is_little = result.is_little
@@ -253,7 +255,7 @@ class Case:
         """
         one = replace(one, alone=self._alone(one), reason=None)
         found: list[Tried] = []
-        refused: list[str] = []
+        impossible: list[str] = []
         rates = {each.id: each.bytes_per_second or 0.0 for each in self._before.flows}
         beside = self._busy_links(one)
         lifts = [each for each in liftings(self._present, one, rates, beside) if each.values]
@@ -262,19 +264,19 @@ class Case:
             try:
                 found += self._further(one, self._tried_until(one, lift))
             except ScenarioError as error:
-                refused.append(refusal(lift, error))
+                impossible.append(refusal(lift, error))
         helping = [each for each in found if self._helps(one, each)]
         # If two liftings make the same changes, the later one is kept: the lifting that removes a
         # fault, or the lifting with more keys.
         helping.sort(key=lambda each: (each.lifting.reason is not None, len(each.lifting.keys)))
         useful = sorted({each.what_if.changes: each for each in helping}.values(), key=worth)
         useless = [each for each in found if each not in helping]
-        if useless:
-            refused.append(in_vain(useless, one))
+        vain = (in_vain(useless, one),) if useless else ()
         if not useful:
-            if not refused:
-                refused.append("no key of the scenario lifts it")
-            return self._value(one, None), replace(one, not_lifted=tuple(refused))
+            if not vain and not impossible:
+                vain = ("no key of the scenario lifts it",)
+            tried = replace(one, not_lifted=vain, impossible=tuple(impossible))
+            return self._value(one, None), tried
         is_shared = self._is_shared(one)
         first = first_of(useful, lifts, is_wire=one.kind == "wire", is_shared=is_shared)
         instead = [each for each in useful if each is not first]
@@ -286,7 +288,8 @@ class Case:
             reason=first.lifting.reason,
             steps=tuple(each.what_if for each in steps),
             instead=tuple(each.what_if for each in unsaid(lean(instead), steps)),
-            not_lifted=tuple(refused),
+            not_lifted=vain,
+            impossible=tuple(impossible),
         )
         return self._value(one, first), lifted
 
@@ -506,7 +509,13 @@ def _explanation(scenario: Scenario, settings: Mapping[str, Value], seed: int) -
     simulation = variant(scenario, settings, seed=seed, warns=False)
     simulation.watch_waits()
     result = simulation.run()
-    return result.explain(schedules=schedules(result, simulation.tree()))
+    return result.explain((), schedules(result, simulation.tree()), recorded(scenario))
+
+
+def recorded(scenario: Scenario) -> set[str]:
+    """The flows with recorded requests."""
+    flows = scenario.members("flows")
+    return {flow for flow in flows if scenario.get(join_path(("flows", flow, "requests")))}
 
 
 def _what_if(

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 Value = str | int | float | bool | None
 
-OF_FLOW = "keeps the interval of the flow"
-"""The detail of a datapath where a flow waits for its own `interval`."""
-
 _AS_ALONE = "each is as fast as alone"
 
 AS_ALONE = 0.95
@@ -160,7 +157,8 @@ class Bottleneck(Document):
     after which another place limits the flows. The first step is the change that helps most among
     the changes that need no new part. `instead` has other changes, each tried by itself. `alone`
     has the rates of flows that ran without all other flows, and no changes. `not_lifted` has the
-    changes that gain less than 1 %, each with the reason.
+    changes that gain less than 1 %. `impossible` has the changes with which the scenario cannot be
+    built, each with the reason.
 
     `error_bar` belongs to the total rate of the flows; it exists if error bars were requested.
     `is_limit` is whether the place limits the flows. `adds_up` is whether the rates of the flows
@@ -181,6 +179,7 @@ class Bottleneck(Document):
     instead: tuple[WhatIf, ...] = ()
     alone: WhatIf | None = None
     not_lifted: tuple[str, ...] = ()
+    impossible: tuple[str, ...] = ()
     error_bar: ErrorBar | None = None
     is_limit: bool = True
     adds_up: bool = False
@@ -215,6 +214,8 @@ class Bottleneck(Document):
         parts += [self._step(number) for number in range(len(self.steps))]
         if not self.steps and self.not_lifted:
             parts.append("No change that was tried gains 1 %.")
+        elif not self.steps and self.impossible:
+            parts.append("No change that may help is possible.")
         return " ".join(parts)
 
     def __str__(self) -> str:
@@ -228,9 +229,15 @@ class Bottleneck(Document):
         """The bottleneck in words, and a table of the changes, as a part of a page."""
         rows = list(said(self))
         columns = ("what if", "all_bytes_per_second", "GB/s each", "then")
-        kept = [markup.line(f"no gain: {reason}", "less") for reason in self.not_lifted]
+        kept = [markup.line(line, "less") for line in self.in_vain]
         table = markup.table(columns, rows) if rows[1:] else ""
         return "".join((markup.title(self.sentence), table, *kept))
+
+    @property
+    def in_vain(self) -> list[str]:
+        """Lines about changes that do not help, and about changes that are not possible."""
+        no_gain = [f"no gain: {words}" for words in self.not_lifted]
+        return no_gain + [f"not possible: {words}" for words in self.impossible]
 
     def then(self, what_if: WhatIf) -> str:
         """The limit of the flows after some changes, in words."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from peerlane.formats import percent
 from peerlane.results import markup
 from peerlane.results.bottleneck import (
-    OF_FLOW,
     Bottleneck,
     Rates,
     form_of,
@@ -16,7 +15,7 @@ from peerlane.results.bottleneck import (
 )
 from peerlane.results.collection import By, Collection
 from peerlane.results.document import Document, encode
-from peerlane.results.waits import Cause, Share, told
+from peerlane.results.waits import OF_FLOW, OF_RECORDING, Cause, Share, told
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping
@@ -255,12 +254,13 @@ def _made(places: Mapping[Cause, Iterable[FlowExplanation]]) -> Bottleneck:
 
 
 def is_natural(one: Bottleneck, ends: Mapping[str, tuple[str, ...]], slow: Iterable[str]) -> bool:
-    """Whether flows are as fast as their device permits, or as fast as their `interval` permits.
+    """Whether flows are as fast as their device permits, or as fast as their times permit.
 
-    In these cases the limit is the wire of the device's own link, the device's flash, or the
-    `interval` of the flow. It is never the case for a schedule, which has no ends.
+    In these cases the limit is the wire of the device's own link, the device's flash, the
+    `interval` of the flow, or the recorded times of its requests. It is never the case for a
+    schedule, which has no ends.
     """
-    if one.detail in {OF_FLOW, "the flash"}:
+    if one.detail in {OF_FLOW, OF_RECORDING, "the flash"}:
         return True
     if one.kind != "wire" or one.detail or set(one.where) & set(slow):
         return False

@@ -32,7 +32,7 @@ from peerlane.results.waits import FlowWaits, Used
 from peerlane.results.workload import LISTS, Column, WorkloadResult, counts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
     from os import PathLike
     from pathlib import Path
 
@@ -364,13 +364,17 @@ class RunResult(Document):
         return markup.page(*parts)
 
     def explain(
-        self, slow: Iterable[str] = (), schedules: Iterable[FlowExplanation] = ()
+        self,
+        slow: Iterable[str] = (),
+        schedules: Iterable[FlowExplanation] = (),
+        recorded: Container[str] = (),
     ) -> Explanation:
         """Explains the rate of each flow: its limit, and the causes of its waits.
 
         Args:
             slow: The links of devices that are slower than necessary, such as a narrow slot.
             schedules: The explanations of schedules, for which the tree of the fabric is necessary.
+            recorded: The flows with recorded requests.
 
         Raises:
             ValueError: The waits were not watched by `Simulation.watch_waits`.
@@ -384,6 +388,7 @@ class RunResult(Document):
         flows = []
         for waits in self.waits:
             flow, judged = self.flows[waits.id], waits.judged(used)
+            judged = judged.of_recording() if flow.id in recorded else judged
             limit = None if flow.silence or flow.burst else judged.limit
             flows.append(
                 FlowExplanation(flow.id, flow.bytes_per_second, limit, judged.shares, flow.silence)

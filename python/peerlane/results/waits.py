@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from peerlane.formats import percent
 from peerlane.results.document import Document
@@ -27,6 +27,12 @@ Kind = Literal[
     "latency",
     "other",
 ]
+
+OF_FLOW = "keeps the interval of the flow"
+"""The detail of a datapath where a flow waits for its own `interval`."""
+
+OF_RECORDING = "keeps the recorded times of requests"
+"""The detail of a datapath where a flow with recorded requests waits for the next of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,11 @@ class FlowWaits(Document):
     limit: Cause | None
     shares: tuple[Share, ...]
 
+    def of_recording(self) -> FlowWaits:
+        """The waits of a flow with recorded requests, which have times instead of an interval."""
+        limit = self.limit and _of_recording(self.limit)
+        return FlowWaits(self.id, limit, tuple(map(_of_recording, self.shares)))
+
     def judged(self, used: Used) -> FlowWaits:
         """Corrects the limit and the shares by the use of the links in the whole run.
 
@@ -128,6 +139,13 @@ class FlowWaits(Document):
             Share(one.kind, one.where, one.direction, one.detail, time) for one, time in longest
         )
         return FlowWaits(self.id, cause, tuple(shares))
+
+
+_Waited = TypeVar("_Waited", Cause, Share)
+
+
+def _of_recording(one: _Waited) -> _Waited:
+    return replace(one, detail=OF_RECORDING) if one.detail == OF_FLOW else one
 
 
 _HIDDEN = {"wire", "arbitration", "credit", "replay-buffer", "memory"}

@@ -64,9 +64,8 @@ def _bottleneck(one: Bottleneck, *, each: bool) -> Iterator[RenderableType]:
             rate = "" if total is None else gigabytes(total)
             table.add_row(way, rate, *[rates] * (len(one.flows) > 1), then)
         yield table
-    for reason in one.not_lifted:
-        yield Text(f"no gain: {reason}", "dim")
-    if one.not_lifted:
+    yield from (Text(line, "dim") for line in one.in_vain)
+    if one.in_vain:
         yield ""
 
 
