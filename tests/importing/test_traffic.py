@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import tomllib
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -245,7 +247,7 @@ def test_the_times_of_several_files_have_one_beginning(
         (
             "t.jsonl",
             '{"ns": 1, "link": "a-b", "direction": "up", "tlp": "MWr", "address": "x"}',
-            ["t.jsonl: 'x' is no address"],
+            ["t.jsonl:1", "'x' is no address", "0x1000"],
         ),
     ],
 )
@@ -255,6 +257,29 @@ def test_bad_traffic_is_refused_with_its_line(
     (tmp_path / name).write_text(text, encoding="utf-8")
     ends = BLOCKS if name == "log" else ()
     peerlane("import", "traffic", name, *ends).refuses(*words)
+
+
+PACKET = {"ns": 1, "link": "h-a", "direction": "up"}
+TRACE = (
+    f"{json.dumps(PACKET | {'tlp': 'MWr', 'address': '0x1000', 'length': 4})}\n"
+    f"{json.dumps(PACKET | {'arrival': 'tlp', 'node': 'h'})}\n"
+)
+
+
+@pytest.mark.parametrize(("name", "text"), [("t.csv", TABLE), ("log", IOLOG_3), ("t.jsonl", TRACE)])
+def test_standard_input_is_read_like_a_file(
+    peerlane: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    def given(content: str) -> None:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content.encode())))
+
+    command = ("import", "traffic", *BLOCKS)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    of_file = peerlane(*command, name).succeeds().out
+    given(text)
+    assert peerlane(*command, "-").succeeds().out == of_file
+    given(text.replace("4096", "x").replace("0x1000", "x"))
+    peerlane(*command, "-").refuses("standard input:", "'x'")
 
 
 def test_a_log_of_a_drive_needs_both_ends(peerlane: Run, tmp_path: Path) -> None:

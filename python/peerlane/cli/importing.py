@@ -110,7 +110,10 @@ def import_machine(
 def import_traffic(  # noqa: PLR0913 - its options
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="Files of recorded traffic of one machine."),
+        typer.Argument(
+            metavar="FILE|-...",
+            help="Files of recorded traffic of one machine; - is standard input, with a text.",
+        ),
     ],
     output: Annotated[str | None, _OUTPUT] = None,
     *,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from peerlane import _core
@@ -100,9 +101,10 @@ def flow_overheads(
         FileError: A line of the file is not a line of a trace.
     """
     counts: dict[tuple[str | None, str, str], _Count] = defaultdict(_Count)
-    for tlp in lines_of(_Tlp, trace, "tlp"):
-        if window_ns is None or _is_within(tlp.ns, window_ns):
-            counts[tlp.flow, tlp.link, tlp.direction].add(tlp)
+    with Path(trace).open("rb") as lines:
+        for tlp in lines_of(_Tlp, lines, str(trace), "tlp"):
+            if window_ns is None or _is_within(tlp.ns, window_ns):
+                counts[tlp.flow, tlp.link, tlp.direction].add(tlp)
     return tuple(
         FlowOverhead(flow, link, direction, count.tlps, dict(count.bytes), count.wire_ns)
         for (flow, link, direction), count in counts.items()

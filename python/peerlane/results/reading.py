@@ -22,7 +22,7 @@ from peerlane.results.document import check, decode_strictly
 from peerlane.results.forms import FORMS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from os import PathLike
 
 T = TypeVar("T")
@@ -208,23 +208,22 @@ def csv_of(text: str, source: str) -> tuple[list[str], list[list[str]]]:
     return head, rest
 
 
-def lines_of(kind: type[T], path: str | PathLike[str], key: str) -> Iterator[T]:
+def lines_of(kind: type[T], lines: Iterable[bytes], source: str, key: str) -> Iterator[T]:
     """Reads the lines of a packet trace that have a given key as dataclasses.
 
     Raises:
-        OSError: The file cannot be read.
-        FileError: A line is not an object in JSON, or does not have the form of `kind`.
+        FileError: A line is not an object in JSON, or does not have the form of `kind`; the message
+            names `source`.
     """
-    with Path(path).open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                entry = json_of(text := line.decode(), "the line")
-                if not isinstance(entry, dict):
-                    raise FileError("the line is not an object")
-                if key in entry:
-                    yield decode_strictly(kind, text)
-            except ValueError as error:  # a line that is not UTF-8 is also a ValueError
-                raise FileError(
-                    f"{path}:{number}: no line of a packet trace: {error}; name a file that"
-                    " `peerlane run --trace` has written"
-                ) from None
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json_of(text := line.decode(), "the line")
+            if not isinstance(entry, dict):
+                raise FileError("the line is not an object")
+            if key in entry:
+                yield decode_strictly(kind, text)
+        except ValueError as error:  # a line that is not UTF-8 is also a ValueError
+            raise FileError(
+                f"{source}:{number}: no line of a packet trace: {error}; name a file that"
+                " `peerlane run --trace` has written"
+            ) from None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from peerlane.fabric.settings import size as size_text
 from peerlane.importing.traffic.request import NS
+from peerlane.importing.traffic.text import left_out, table
 from peerlane.results.reading import FileError
 
 if TYPE_CHECKING:
@@ -41,20 +41,9 @@ def flows_of(recording: Recording, window: int, *, paced: bool = True) -> str:
         if paced and requests[0].time is not None:
             times = (_nanoseconds((one.time or 0) - first) for one in requests)
             lines = [f"{time}, {line}" for time, line in zip(times, lines, strict=True)]
-        parts.append(
-            "\n".join(
-                (
-                    "[[flows]]",
-                    f"id = {_text(f'{source}-to-{target}-{direction}s')}",
-                    f"from = {_text(source)}",
-                    f"to = {_text(target)}",
-                    f'direction = "{direction}"',
-                    'requests = """',
-                    *lines,
-                    '"""',
-                )
-            )
-        )
+        ends = {"from": source, "to": target, "direction": direction}
+        flow = table("flows", {"id": f"{source}-to-{target}-{direction}s"} | ends)
+        parts.append("\n".join((flow, 'requests = """', *lines, '"""')))
     return "\n\n".join(parts) + "\n"
 
 
@@ -66,9 +55,7 @@ def _notes(recording: Recording, window: int) -> list[str]:
             "# Logs of block devices have no addresses of buffers in memory: each request uses\n"
             f"# the next bytes of a window of {size_text(window)}. Offsets on the drive are unused."
         )
-    if left_out := ", ".join(f"{name} ({count:,})" for name, count in recording.left_out.items()):
-        notes.append(f"# Left out: {left_out}.")
-    return notes
+    return notes + left_out(recording.left_out)
 
 
 def _places(requests: Sequence[Request], window: int) -> list[int]:
@@ -96,7 +83,3 @@ def _places(requests: Sequence[Request], window: int) -> list[int]:
 def _nanoseconds(time: int) -> str:
     whole, rest = divmod(time, NS)
     return f"{whole}.{rest:06}".rstrip("0").rstrip(".")
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)

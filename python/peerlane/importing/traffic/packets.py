@@ -33,18 +33,26 @@ class _Line:
     arrival: str = ""
     node: str = ""
 
+    def __post_init__(self) -> None:
+        """Checks the address."""
+        try:
+            int(self.address, 16)
+        except ValueError:
+            message = f"address: {self.address!r} is no address; write one like 0x1000"
+            raise ValueError(message) from None
+
 
 _Hop = tuple[str, str]
 """A link and a direction of it."""
 
 
-def read(path: str, ends: Ends, recording: Recording) -> None:
+def read(text: str, source: str, ends: Ends, recording: Recording) -> None:
     """Adds the memory requests of a trace to a recording.
 
     Raises:
         FileError: A line is damaged, or a link has packets and no arrivals.
     """
-    sent, receivers = _sent(path)
+    sent, receivers = _sent(text, source)
     senders = {hop: _sender(hop, node) for hop, node in receivers.items()}
     passed = defaultdict(set)  # the nodes that receive requests of a requester
     routes: dict[tuple[str, str, int], dict[_Hop, str]] = defaultdict(dict)
@@ -55,8 +63,7 @@ def read(path: str, ends: Ends, recording: Recording) -> None:
         senders[hop] for tlp, hop, _ in sent if senders[hop] in passed[tlp.requester]
     }
     for tlp, hop, address in sent:
-        source = senders[hop]
-        if source in passed[tlp.requester]:
+        if senders[hop] in passed[tlp.requester]:
             continue
         if tlp.tlp == "MWr" and address in _INTERRUPTS:
             recording.left_out["interrupt"] += 1
@@ -68,7 +75,7 @@ def read(path: str, ends: Ends, recording: Recording) -> None:
         recording.requests.append(
             Request(
                 round(tlp.ns * NS),
-                ends.source or source,
+                ends.source or senders[hop],
                 ends.target or target,
                 tlp.tlp == "MRd",
                 address,
@@ -78,25 +85,21 @@ def read(path: str, ends: Ends, recording: Recording) -> None:
         )
 
 
-def _sent(path: str) -> tuple[list[tuple[_Line, _Hop, int]], dict[_Hop, str]]:
+def _sent(text: str, source: str) -> tuple[list[tuple[_Line, _Hop, int]], dict[_Hop, str]]:
     """The requests, each on every link with its address, and the node at the end of each link."""
     sent = []
     receivers = {}
-    for line in lines_of(_Line, path, "link"):
+    for line in lines_of(_Line, text.encode().splitlines(), source, "link"):
         hop = line.link, line.direction
         if line.arrival:
             receivers[hop] = line.node
         elif _is_request(line):
-            try:
-                sent.append((line, hop, int(line.address, 16)))
-            except ValueError:
-                message = f"{path}: {line.address!r} is no address; write one like 0x1000"
-                raise FileError(message) from None
+            sent.append((line, hop, int(line.address, 16)))
     for _, (link, direction), _ in sent:
         if (link, direction) not in receivers:
             raise FileError(
-                f"{path}: no packet arrives at the end of link {link} ({direction}), so its nodes "
-                "are not known; write the trace without --window"
+                f"{source}: no packet arrives at the end of link {link} ({direction}), so its "
+                "nodes are not known; write the trace without --window"
             )
     return sent, receivers
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from peerlane.importing.traffic import blocks, packets, rows
 from peerlane.importing.traffic.request import Ends, Recording
-from peerlane.results.reading import FileError, text_of
-from peerlane.varying.reading import TABLES
+from peerlane.results.reading import FileError, decoded, text_of
+from peerlane.varying.reading import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,22 +21,24 @@ _RIGHT = (
 
 
 def read(paths: Sequence[str], ends: Ends) -> Recording:
-    """The requests of all files.
+    """The requests of all files; `-` is standard input, with a text of any known form.
 
     Raises:
         OSError: A file cannot be read.
         FileError: A file is damaged or has no known form, or only some of the files have times.
+        MissingPackageError: A file is Parquet, and pandas is not installed.
     """
     recording = Recording()
     timed: dict[bool, str] = {}
-    for path in paths:
+    sources = ["standard input" if path == "-" else path for path in paths]
+    for path, source in zip(paths, sources, strict=True):
         before = len(recording.requests)
-        _read(path, ends, recording)
+        _read(path, source, ends, recording)
         added = recording.requests[before:]
         if added:
-            timed.setdefault(added[0].time is not None, path)
+            timed.setdefault(added[0].time is not None, source)
     if not recording.requests:
-        raise FileError(f"{', '.join(paths)}: there are no reads and writes; {_RIGHT}")
+        raise FileError(f"{', '.join(sources)}: there are no reads and writes; {_RIGHT}")
     if len(timed) > 1:
         raise FileError(
             f"{timed[True]} has times, and {timed[False]} has none; give files of one kind"
@@ -43,16 +46,17 @@ def read(paths: Sequence[str], ends: Ends) -> Recording:
     return recording
 
 
-def _read(path: str, ends: Ends, recording: Recording) -> None:
-    if Path(path).suffix == ".parquet":
-        rows.read(path, ends, recording)
+def _read(path: str, source: str, ends: Ends, recording: Recording) -> None:
+    ending = Path(path).suffix
+    if ending == ".parquet":
+        rows.read(rows_of(path), source, ends, recording)
         return
-    text = text_of(path)
+    text = decoded(sys.stdin.buffer.read(), source) if path == "-" else text_of(path)
     if text.lstrip().startswith("{"):
-        packets.read(path, ends, recording)
+        packets.read(text, source, ends, recording)
     elif blocks.is_log(text):
-        blocks.read(text, path, ends, recording)
-    elif Path(path).suffix in TABLES:
-        rows.read(path, ends, recording)
+        blocks.read(text, source, ends, recording)
+    elif ending == ".csv" or path == "-":
+        rows.read(rows.of_csv(text, source), source, ends, recording)
     else:
-        raise FileError(f"{path}: the form of this file is not known; {_RIGHT}")
+        raise FileError(f"{source}: the form of this file is not known; {_RIGHT}")

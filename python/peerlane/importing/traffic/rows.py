@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from peerlane.importing.traffic.request import Ends, Recording, Request, amount
-from peerlane.results.reading import FileError, csv_of, text_of
-from peerlane.varying.reading import rows_of
+from peerlane.results.reading import FileError, csv_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 _TIMES = {"time": "", "time_ns": "ns", "time_us": "us", "time_ms": "ms", "time_s": "s"}
 """The columns of times, each with the unit of plain numbers."""
@@ -18,25 +17,22 @@ _SIZES = ("size", "bytes", "length")
 _READS = {"read": True, "r": True, "mrd": True, "write": False, "w": False, "mwr": False}
 
 
-def read(path: str, ends: Ends, recording: Recording) -> None:
+def read(rows: Iterable[Mapping[str, Any]], source: str, ends: Ends, recording: Recording) -> None:
     """Adds the requests of a table to a recording.
 
     Raises:
         FileError: A column is missing, or a cell has no valid value.
-        MissingPackageError: The file is Parquet, and pandas is not installed.
     """
-    for line, row in enumerate(_rows(path), 2):
+    for line, row in enumerate(rows, 2):
         try:
             recording.requests.append(_request(row, ends))
         except ValueError as error:
-            raise FileError(f"{path}:{line}: {error}") from None
+            raise FileError(f"{source}:{line}: {error}") from None
 
 
-def _rows(path: str) -> list[dict[str, Any]]:
-    """The rows of a table. Cells of a CSV file stay texts, so that long numbers stay exact."""
-    if not path.endswith(".csv"):
-        return rows_of(path)
-    head, rows = csv_of(text_of(path).rstrip(), path)
+def of_csv(text: str, source: str) -> list[dict[str, str]]:
+    """The rows of a CSV file. Cells stay texts, so that long numbers stay exact."""
+    head, rows = csv_of(text.rstrip(), source)
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 
