@@ -121,7 +121,8 @@ def import_traffic(  # noqa: PLR0913 - its options
         str | None,
         typer.Option(
             metavar="FILE|NAME",
-            help="Write this scenario with the flows after its own; without it, only the flows.",
+            help="Write this scenario with the flows or the schedule after its own; without it, "
+            "only these.",
         ),
     ] = None,
     source: Annotated[
@@ -138,6 +139,13 @@ def import_traffic(  # noqa: PLR0913 - its options
             "--to", metavar="NODE", help="The node where all requests end; as recorded, if absent."
         ),
     ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="The GPUs of Chakra execution traces, in the order of their ranks.",
+        ),
+    ] = None,
     window: Annotated[
         str,
         typer.Option(
@@ -148,11 +156,12 @@ def import_traffic(  # noqa: PLR0913 - its options
         bool,
         typer.Option(
             "--unpaced",
-            help="Leave out the times, so that each request is made as early as possible.",
+            help="Leave out the times, so that each request is made as early as possible; of "
+            "Chakra execution traces, the times of compute nodes.",
         ),
     ] = False,
 ) -> None:
-    """Write flows that make the requests of recorded traffic.
+    """Write flows that make the requests of recorded traffic, or the schedule of a Chakra trace.
 
     `peerlane import traffic fio.log --from nvme0 --to server --fabric machine.toml -o replay.toml`
 
@@ -173,6 +182,11 @@ def import_traffic(  # noqa: PLR0913 - its options
     these logs have no addresses of buffers: each request uses the next bytes of a window. Trims,
     syncs and opens are left out, and a comment has their number.
 
+    Chakra execution traces (.et, one file for each rank) become a schedule whose steps are their
+    compute and communication nodes, each after the nodes that it depends on. They need --devices:
+
+    `peerlane import traffic trace.*.et --devices gpu0,gpu1 --fabric machine.toml -o replay.toml`
+
     Devices of the models nvme, nic and sg-dma cannot make recorded requests. In the scenario, give
     the device model = "dma".
     """
@@ -180,6 +194,29 @@ def import_traffic(  # noqa: PLR0913 - its options
     from peerlane._core import ScenarioError
     from peerlane.cli.scenarios import scenario_text
     from peerlane.fabric.simulation import Simulation
+
+    before = f"{scenario_text(fabric)[0].rstrip()}\n\n" if fabric is not None else ""
+    with progress(f"importing {', '.join(files)}"):
+        if any(file.endswith(".et") for file in files):
+            found = _schedule(files, devices, source or target, paced=not unpaced)
+        elif devices is not None:
+            raise typer.BadParameter(
+                "only Chakra execution traces (.et) have ranks; leave it out",
+                param_hint="--devices",
+            )
+        else:
+            found = _flows(files, (source, target), window, paced=not unpaced)
+    if fabric is not None:
+        try:
+            Simulation(before + found)
+        except ScenarioError as error:
+            warn(f"the scenario with its recorded traffic is not right yet: {error}")
+    _write((before + found).encode(), output)
+
+
+def _flows(
+    files: list[str], ends: tuple[str | None, str | None], window: str, *, paced: bool
+) -> str:
     from peerlane.importing import traffic
     from peerlane.importing.traffic.request import amount
 
@@ -187,16 +224,23 @@ def import_traffic(  # noqa: PLR0913 - its options
         buffers = amount(window, "B")
         if buffers == 0:
             raise ValueError("a window of 0 B has no buffers; write 1 B at least")
-    before = f"{scenario_text(fabric)[0].rstrip()}\n\n" if fabric is not None else ""
-    with progress(f"importing {', '.join(files)}"):
-        recording = traffic.read(files, traffic.Ends(source or None, target or None))
-        flows = traffic.flows_of(recording, buffers, paced=not unpaced)
-    if fabric is not None:
-        try:
-            Simulation(before + flows)
-        except ScenarioError as error:
-            warn(f"the scenario with its flows is not right yet: {error}")
-    _write((before + flows).encode(), output)
+    recording = traffic.read(files, traffic.Ends(*(end or None for end in ends)))
+    return traffic.flows_of(recording, buffers, paced=paced)
+
+
+def _schedule(files: list[str], devices: str | None, end: str | None, *, paced: bool) -> str:
+    from peerlane.importing.traffic import chakra
+
+    if end:
+        raise typer.BadParameter(
+            "a Chakra execution trace has ranks; leave it out, and name their GPUs by --devices",
+            param_hint="--from / --to",
+        )
+    if not devices:
+        right = "add --devices with the GPU of each rank, such as --devices gpu0,gpu1"
+        raise typer.BadParameter(f"Chakra execution traces have ranks; {right}")
+    names = [name.strip() for name in devices.split(",")]
+    return chakra.schedule_of(chakra.read(files), names, paced=paced)
 
 
 def _import(
