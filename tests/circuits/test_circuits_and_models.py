@@ -1,4 +1,4 @@
-"""Circuits beside their models: the same bytes, rates and latencies. Most need `make gateware`."""
+"""Circuits beside their models: the same bytes, rates and latencies. Some need `make gateware`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits.test_circuits import needs_all_circuits
+from circuits.test_circuits import has_engine, needs_all_circuits, needs_circuits
 from peerlane import Fabric
 from peerlane.reproduction.machine import machine_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-pytestmark = needs_all_circuits
 
 SIZE = "1 MiB"
 SHARE = 0.02
@@ -65,14 +63,17 @@ class Scenario:
         return fabric.flow("a", "b", size=peer).flow("b", "a", size=peer)
 
 
+USERS = ["source-sink", *(u for u in ("loopback", "matrix", "reflector") if has_engine(u))]
+FETCHES = st.booleans() if has_engine("reflector") else st.just(False)  # noqa: FBT003
+
 SCENARIOS = st.builds(
     Scenario,
     max_payload=st.sampled_from([128, 256, 512]),
     max_read_request=st.sampled_from([128, 512, 4096]),
-    user=st.sampled_from(["source-sink", "source-sink", "loopback", "matrix", "reflector"]),
+    user=st.sampled_from(["source-sink", *USERS]),
     sizes=st.tuples(*[st.integers(1, 40_000)] * 3),
     offset=st.integers(0, 8191),
-    fetch=st.booleans(),
+    fetch=FETCHES,
 )
 
 
@@ -87,6 +88,7 @@ def bytes_of(fabric: Fabric) -> list[bytes]:
     return [simulation.node(node).memory(region.base, 1 << 20) for node, region in regions]
 
 
+@needs_circuits
 @settings(max_examples=12, deadline=None)
 @given(scenario=SCENARIOS)
 def test_model_and_circuit_move_the_same_bytes(scenario: Scenario) -> None:
@@ -147,6 +149,7 @@ PAIRS = {
 }
 
 
+@needs_all_circuits
 @pytest.mark.parametrize("case", PAIRS)
 def test_peer_writes_of_model_and_circuit_are_as_fast(case: str) -> None:
     def measured(implementation: str) -> float:
@@ -158,6 +161,7 @@ def test_peer_writes_of_model_and_circuit_are_as_fast(case: str) -> None:
     assert measured("rtl") == pytest.approx(measured("model"), rel=SHARE)
 
 
+@needs_all_circuits
 @pytest.mark.parametrize("direction", ["write", "read"])
 @pytest.mark.parametrize("count", [1, 4])
 def test_host_transfers_of_model_and_circuit_are_as_fast(
@@ -181,6 +185,7 @@ def test_host_transfers_of_model_and_circuit_are_as_fast(
     assert measured("rtl") == pytest.approx(measured("model"), rel=SHARE)
 
 
+@needs_all_circuits
 @pytest.mark.parametrize("target", ["a2", "b1"])
 def test_a_reflected_write_of_model_and_circuit_takes_as_long(target: str) -> None:
     def measured(implementation: str, further_ns: float = 0) -> float:
