@@ -47,7 +47,7 @@ if CYCLES in os.environ:
         """Counts the packets that leave the engine in a number of cycles, and checks their size."""
         cycles = int(os.environ[CYCLES])
         inputs = ("rx_valid", "rx_label", "rx_data", "rx_first", "rx_last", "rx_bytes")
-        for name in (*inputs, "max_read_request", "function_id", "max_payload"):
+        for name in (*inputs, "max_read_request", "function_id", "max_payload", "ext_tag", "flr"):
             getattr(top, f"{name}_i").value = 0
         for name in ("tx_ready", "irq_ready", "bus_master", "rst"):
             getattr(top, f"{name}_i").value = 1
