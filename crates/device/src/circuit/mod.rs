@@ -339,7 +339,9 @@ impl Circuit {
                     })?;
                     let stamp = self.labels.stamp(&header, label, began);
                     let packet = fx.store().claim();
-                    fx.store()[packet].write(header, stamp).copy_from_slice(payload);
+                    fx.store()[packet]
+                        .write(header, stamp)
+                        .copy_from_slice(payload);
                     self.endpoint.hand_over_at(began, packet, fx);
                 }
                 Happening::Error(header) => {
