@@ -34,7 +34,7 @@ class PortSet(Protocol):
 
 
 class Leaf:
-    """The ports of a leaf, which are those of `circuit_leaf`."""
+    """The ports of a leaf."""
 
     page = "docs/reference/circuit-ports.md"
     files: tuple[Path, ...] = ()
