@@ -131,7 +131,7 @@ def test_a_circuit_without_waves_says_so(tmp_path: Path) -> None:
     ("text", "says"),
     [
         (LOOPBACK.replace("active_o", "busy_o"), "it has no port active_o (output of 1 bit)"),
-        (LOOPBACK.replace("WIDTH = 64", "WIDTH = 96"), "(rx_data_i) have 96 bits"),
+        (LOOPBACK.replace("WIDTH = 64", "WIDTH = 96"), "its beats have 96 bits"),
         (LOOPBACK.replace("module loopback", "module other"), "loopback"),
         (LOOPBACK.replace("valid_q <= 1'b0", "valid_q <= nowhere"), "wrong.sv:87"),
         ("module loopback(", "wrong.sv:1"),

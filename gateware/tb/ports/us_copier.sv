@@ -24,7 +24,7 @@ module us_copier #(
     output logic [(WIDTH == 512 ? 137 : 62)-1:0] m_axis_rq_tuser,
     output logic               m_axis_rq_tlast,
     output logic               m_axis_rq_tvalid,
-    input  logic               m_axis_rq_tready,
+    input  logic [3:0]         m_axis_rq_tready,
     input  logic [WIDTH-1:0]   s_axis_rc_tdata,
     input  logic [WIDTH/32-1:0] s_axis_rc_tkeep,
     input  logic [(WIDTH == 512 ? 161 : 75)-1:0] s_axis_rc_tuser,
@@ -107,7 +107,7 @@ module us_copier #(
       cc_q      <= cc_q >> WIDTH;
       cc_left_q <= m_axis_cc_tlast ? '0 : cc_left_q - 6'(WORDS);
     end
-    if (m_axis_rq_tvalid && m_axis_rq_tready) begin
+    if (m_axis_rq_tvalid && m_axis_rq_tready[0]) begin
       rq_q      <= rq_q >> WIDTH;
       rq_left_q <= m_axis_rq_tlast ? '0 : rq_left_q - 6'(WORDS);
     end
@@ -138,5 +138,5 @@ module us_copier #(
     end
   end
 
-  wire unused = &{1'b0, s_axis_cq_tkeep, s_axis_cq_tuser, s_axis_rc_tkeep, s_axis_rc_tuser, cfg_interrupt_msi_sent};
+  wire unused = &{1'b0, s_axis_cq_tkeep, s_axis_cq_tuser, s_axis_rc_tkeep, s_axis_rc_tuser, m_axis_rq_tready[3:1], cfg_interrupt_msi_sent};
 endmodule

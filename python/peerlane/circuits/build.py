@@ -71,7 +71,8 @@ def build(  # noqa: PLR0913 - a circuit is built with these
     """
     for path in source.files:
         if not path.is_file():
-            raise CircuitError(f"{path} does not exist; write the files of the circuit")
+            what = "is no file" if path.exists() else "does not exist"
+            raise CircuitError(f"{path} {what}; write the files of the circuit")
     verilator = Verilator.find()
     compiler = Compiler.find(verilator)
     with tempfile.TemporaryDirectory(prefix="peerlane-circuit-") as folder:
@@ -122,7 +123,7 @@ class _Work:
         top = self.source.top
         bare = self.folder / f"ports{len(self.models)}"
         values = [f"-G{name}={value}" for name, value in parameters.items()]
-        if printed := self._translate(bare, f"V{top}", top, ["-O0", *values]):
+        if printed := self._translate(bare, f"V{top}", top, values):
             _LOG.warning("%s", printed)
         has = ports.declared((bare / f"V{top}.h").read_text(encoding="utf-8"))
         port_set = self.source.port_set

@@ -12,6 +12,8 @@ _RTL = Path(__file__).parent / "rtl"
 _STREAM = re.compile(r"[sm]_axis_(rq|rc|cq|cc)_(tdata|tkeep|tuser|tlast|tvalid|tready)")
 _STREAMS = ("rq", "rc", "cq", "cc")
 _WIDE = 512
+_READY_OF_BLOCK = 4
+"""Bits of `tready` of RQ and CC at the block, which are all equal (PG213)."""
 
 
 class XilinxUs:
@@ -92,6 +94,8 @@ def _stream_fault(has: ports.Ports, streams: dict[tuple[str, str], str], width: 
             if name is None:
                 return f"the stream {stream} has no {signal} ({wanted})"
             fits = has[name].bits >= bits if is_user else has[name].bits == bits
+            if signal == "tready" and has[name].bits == _READY_OF_BLOCK:
+                fits = _direction(stream, signal) == "input"
             if has[name].direction != _direction(stream, signal) or not fits:
                 return f"its port {name} is an {has[name]}; it must be an {wanted}"
     return (
@@ -123,8 +127,11 @@ def _stream_wires(has: ports.Ports, width: int) -> tuple[list[str], list[str], l
         for signal, bits in _signals(stream, width).items():
             name, wire = streams.get((stream, signal)), f"{stream}_{signal}"
             count = has[name].bits if name else bits
-            declared.append(f"  logic [{count - 1}:0] {wire};\n")
-            if name:
+            wires = 1 if signal == "tready" else count
+            declared.append(f"  logic [{wires - 1}:0] {wire};\n")
+            if name and signal == "tready":
+                pins.append(f".{name}({{{count}{{{wire}}}}})" if count > 1 else f".{name}({wire})")
+            elif name:
                 pins.append(f".{name}({wire})")
             elif _direction(stream, signal) == "output":
                 # A circuit without a stream sends nothing on it, and takes all.

@@ -72,7 +72,7 @@ class Verilator:
             check=False,
         )
         if ran.returncode:
-            raise CircuitError(_errors(ran.stderr) or f"Verilator has failed:\n{ran.stderr}")
+            raise CircuitError(_errors(ran.stderr) or f"Verilator has failed: {ran.stderr.strip()}")
         begin = ran.stderr.find("%Warning")
         return ran.stderr[begin:].strip() if begin >= 0 else ""
 
@@ -138,7 +138,10 @@ class Compiler:
         command = [*self.command, *arguments]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode:
-            raise CircuitError(f"{shlex.join(command)} has failed:\n{ran.stderr.strip()}")
+            lines = [line for line in ran.stderr.splitlines() if "error" in line] or [
+                "no reason given"
+            ]
+            raise CircuitError(f"{shlex.join(self.command)} has failed: {lines[0].strip()}")
 
 
 CPP = Path(__file__).parent / "cpp"
@@ -167,15 +170,15 @@ def _output(command: tuple[str, ...], *arguments: str) -> str:
         ) from None
 
 
-_MOST_ERRORS = 10
+_MOST_ERRORS = 3
 
 
 def _errors(printed: str) -> str:
-    """The errors in the output of Verilator, a line each."""
+    """The errors in the output of Verilator."""
     lines = [
         line.removeprefix("%Error").removeprefix("-").lstrip(": ")
         for line in printed.splitlines()
         if line.startswith("%Error") and "Exiting due to" not in line
     ]
     more = len(lines) - _MOST_ERRORS
-    return "\n".join([*lines[:_MOST_ERRORS], *([f"and {more} more errors"] if more > 0 else [])])
+    return "; ".join([*lines[:_MOST_ERRORS], *([f"and {more} more errors"] if more > 0 else [])])
