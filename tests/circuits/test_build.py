@@ -112,9 +112,10 @@ def test_a_module_becomes_a_device_of_a_scenario(
     (flow,) = Fabric.from_toml(scenario.read_text(encoding="utf-8")).run().flows
     assert flow.intact
     # A name that the circuit has in this process alone, and a width that it has not.
-    assert load("libloopback.so") == "loopback"
-    with pytest.raises(ScenarioError, match=r"datapath: .*'loopback' has no beats of 64 bits.*128"):
-        pair(datapath="8 B", circuit="loopback").simulation()
+    Path("libloopback.so").rename("libwide.so")
+    assert load("libwide.so") == "wide"
+    with pytest.raises(ScenarioError, match=r"datapath: .*'wide' has no beats of 64 bits.*128"):
+        pair(datapath="8 B", circuit="wide").simulation()
 
 
 def test_a_circuit_without_waves_says_so(tmp_path: Path) -> None:

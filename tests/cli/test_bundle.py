@@ -207,10 +207,10 @@ def test_options_of_the_other_form_are_refused(peerlane: Run) -> None:
 WITHOUT_EFFECT = {
     "run": """
         --json --junit --parquet --report --threads --trace --pcap --perfetto --vcd --at --kind
-        --flow --address --window --model
+        --flow --address --window --model --circuit
     """,
-    "explain": "--all --json --model",
-    "sweep": "--out --resume --scheduler --all --json --report --model --allow-failures",
+    "explain": "--all --json --model --circuit",
+    "sweep": "--out --resume --scheduler --all --json --report --model --circuit --allow-failures",
 }
 
 
