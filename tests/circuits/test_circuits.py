@@ -50,18 +50,8 @@ def has_engine(user: str) -> bool:
     return True
 
 
-needs_circuits = pytest.mark.skipif(
-    not has_engine("source-sink"),
-    reason="no circuits are built; `make test` builds some",
-)
-needs_all_circuits = pytest.mark.skipif(
-    not has_engine("reflector"),
-    reason="not all circuits are built; `make gateware` builds them",
-)
-needs_few_circuits = pytest.mark.skipif(
-    has_engine("reflector"),
-    reason="all circuits are built: there is no message about missing ones",
-)
+ALL = has_engine("reflector")
+needs_all_circuits = pytest.mark.skipif(not ALL, reason="`make gateware` builds all circuits")
 
 
 def received(fabric: Fabric, node: str, size: int) -> bytes:
@@ -74,14 +64,12 @@ def received(fabric: Fabric, node: str, size: int) -> bytes:
     return simulation.node(node).memory(memory.base, size)
 
 
-@needs_circuits
 @pytest.mark.parametrize("circuits", [("a",), ("b",), ("a", "b")])
 def test_a_circuit_writes_the_bytes_that_its_model_writes(circuits: tuple[str, ...]) -> None:
     size = 16 << 10
     assert received(pair(*circuits), "b", size) == received(pair(), "b", size)
 
 
-@needs_circuits
 @pytest.mark.parametrize("direction", ["write", "read"])
 def test_a_circuit_moves_the_bytes_of_a_list_in_host_memory(direction: Any) -> None:
     fabric = pair("a").without_flows()
@@ -90,7 +78,6 @@ def test_a_circuit_moves_the_bytes_of_a_list_in_host_memory(direction: Any) -> N
     assert (flow.completed, flow.intact, flow.bytes) == (True, True, 20000)
 
 
-@needs_circuits
 def test_two_circuits_write_to_each_other() -> None:
     fabric = pair("a", "b").flow("b", "a", size="16 KiB", clock="sender")
     result = fabric.run()
@@ -98,7 +85,6 @@ def test_two_circuits_write_to_each_other() -> None:
     assert result.failures == []
 
 
-@needs_circuits
 def test_a_run_with_circuits_is_the_same_each_time() -> None:
     assert pair("a", "b").run() == pair("a", "b").run()
 
@@ -119,7 +105,6 @@ def test_a_crossed_matrix_sends_what_it_reads_to_a_peer() -> None:
     assert [flow.intact for flow in fabric.run().flows] == [True, True]
 
 
-@needs_circuits
 def test_waveforms_of_a_window_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = pair("a", waves="5 us..6 us").run()
@@ -128,7 +113,6 @@ def test_waveforms_of_a_window_are_written(tmp_path: Path, monkeypatch: pytest.M
     assert not (tmp_path / "b.vcd").exists()
 
 
-@needs_circuits
 def test_waveforms_that_cannot_be_written_end_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,12 +227,6 @@ def test_waveforms_of_eight_engines_have_a_file_each(
     assert min(sizes) > 1000
 
 
-@needs_few_circuits
-def test_a_build_without_a_circuit_names_the_command_that_adds_it() -> None:
-    with pytest.raises(ScenarioError, match="`make gateware` builds the circuits"):
-        pair("a", user="reflector").simulation()
-
-
 RULES = [
     "label 1",
     "$finish",
@@ -259,7 +237,6 @@ RULES = [
 """Why the circuit `broken` stops at a packet of the first flow, of the second one, and so on."""
 
 
-@needs_circuits
 @pytest.mark.parametrize("flow", range(len(RULES)))
 def test_a_circuit_that_breaks_a_rule_ends_the_run(
     flow: int, peerlane: Run, tmp_path: Path
@@ -284,7 +261,6 @@ def test_a_circuit_that_breaks_a_rule_ends_the_run(
     assert float(found[1]) == 4 * int(found[2]), "at 250 MHz"
 
 
-@needs_circuits
 def test_a_circuit_of_ones_own_has_no_part_of_the_model() -> None:
     fabric = Fabric("pair").host("h0", memory="16 MiB").switch("s0", "h0")
     fabric.device("a", "s0").device(
@@ -295,7 +271,6 @@ def test_a_circuit_of_ones_own_has_no_part_of_the_model() -> None:
     assert flow.intact
 
 
-@needs_circuits
 @pytest.mark.parametrize(
     ("key", "value", "says"),
     [
@@ -309,7 +284,6 @@ def test_a_circuit_that_is_not_built_is_named(key: str, value: str, says: str) -
         fabric.simulation()
 
 
-@needs_circuits
 def test_reads_of_a_circuit_time_out_where_a_link_with_bit_errors_fails() -> None:
     fabric = Fabric("lost").links(bit_error_rate=1e-6).host("h0", memory="16 MiB")
     fabric.switch("s0", "h0", profile="plx", fails_at="30 us")
@@ -344,7 +318,6 @@ def test_the_sizes_in_the_docs_are_those_that_were_measured() -> None:
     assert ran.returncode == 0, ran.stderr
 
 
-@needs_circuits
 @pytest.mark.parametrize("figure", [(), ("--figure", "chain")])
 def test_a_system_whose_circuits_are_not_all_there_is_refused_at_once(
     figure: tuple[str, ...], peerlane: Run, monkeypatch: pytest.MonkeyPatch
@@ -354,7 +327,6 @@ def test_a_system_whose_circuits_are_not_all_there_is_refused_at_once(
     told.refuses("a1.circuit", "no circuit 'none-such'", "make gateware")
 
 
-@needs_circuits
 def test_a_figure_needs_its_own_circuits_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiments, "CIRCUITS", {"chain": {"circuit": "none-such"}})
     require_circuits("rosta", "fig4")
@@ -363,15 +335,6 @@ def test_a_figure_needs_its_own_circuits_alone(monkeypatch: pytest.MonkeyPatch) 
 def test_circuits_are_chosen_for_figures_that_there_are() -> None:
     figures = Expected.load(folder_of("rosta")).by_figure()
     assert set(experiments.CIRCUITS) <= set(figures)
-
-
-@needs_few_circuits
-@pytest.mark.parametrize("figure", [(), ("--figure", "latency"), ("--figure", "fetch")])
-def test_a_build_with_few_circuits_says_how_the_others_come_in(
-    figure: tuple[str, ...], peerlane: Run
-) -> None:
-    told = peerlane("reproduce", "rosta", "--implementation", "rtl", *figure)
-    told.refuses("make gateware")
 
 
 def errors_of(fabric: Fabric) -> list[tuple[str, str, str | None, int]]:
@@ -413,7 +376,6 @@ def test_writes_that_are_dropped_are_errors_of_circuit_and_model() -> None:
     assert counts[0] == counts[1] > 100
 
 
-@needs_circuits
 def test_a_read_of_bar_0_of_the_engine_is_refused_before_the_run() -> None:
     fabric = Fabric("read").host("h0", memory="16 MiB").switch("s0", "h0")
     fabric.device("a", "s0").device("b", "s0", model="sg-dma", bar="1 MiB", datapath="8 B")
@@ -428,7 +390,6 @@ DEVICE_STATUS = 0x7A
 """The register of the configuration space."""
 
 
-@needs_circuits
 def test_a_request_that_the_circuit_does_not_serve_is_an_error_of_its_function() -> None:
     simulation = pair("b").simulation()
     simulation.run()
@@ -441,7 +402,6 @@ def test_a_request_that_the_circuit_does_not_serve_is_an_error_of_its_function()
     assert simulation.node("h0").config_read(node.id, DEVICE_STATUS, size=2) & 0xF == 0b1001
 
 
-@needs_circuits
 def test_lost_completions_are_the_same_errors_of_circuit_and_model() -> None:
     """And the circuit counts in its registers the timeouts that its result has."""
     logs = []
@@ -480,7 +440,6 @@ def with_reset(direction: Any, at: str, implementation: Any) -> Fabric:
     return fabric.incident("function-level-reset", "a", at=at, drivers=True)
 
 
-@needs_circuits
 @pytest.mark.parametrize("direction", ["write", "read"])
 @pytest.mark.parametrize("at", ["20 us", "61 us", "100 us", "133 us"])
 def test_a_transfer_that_a_function_level_reset_ends_is_whole_when_it_is_done_again(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from circuits.test_circuits import has_engine, needs_all_circuits, needs_circuits
+from circuits.test_circuits import has_engine, needs_all_circuits
 from peerlane import Fabric
 from peerlane.reproduction.machine import machine_of
 
@@ -88,7 +88,6 @@ def bytes_of(fabric: Fabric) -> list[bytes]:
     return [simulation.node(node).memory(region.base, 1 << 20) for node, region in regions]
 
 
-@needs_circuits
 @settings(max_examples=12, deadline=None)
 @given(scenario=SCENARIOS)
 def test_model_and_circuit_move_the_same_bytes(scenario: Scenario) -> None:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from circuits.test_circuits import needs_circuits
 from peerlane import Fabric
-from peerlane.circuits import ports
+from peerlane.circuits import Source, build, load, ports
 from peerlane.circuits.hard_blocks import XilinxUs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from peerlane import Simulation
 
 WIDTHS = (64, 256, 512)
@@ -27,7 +28,6 @@ def with_copier(width: int) -> Simulation:
     return fabric.device("d1", "s0", bar="1 MiB", bar_address_bits=32).simulation()
 
 
-@needs_circuits
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("where", ["h0", "d1"])
 def test_requests_and_completions_have_the_bytes_of_their_descriptors(
@@ -112,3 +112,27 @@ def test_the_first_wrong_port_is_named(ports_of_it: ports.Ports, says: str) -> N
     found = XilinxUs().fault(ports_of_it, 256)
     assert found is not None
     assert says in found
+
+
+IDLE = """
+module idle (
+  input user_clk, output [63:0] m_axis_rq_tdata, output [1:0] m_axis_rq_tkeep,
+  output [59:0] m_axis_rq_tuser, output m_axis_rq_tlast, m_axis_rq_tvalid, input m_axis_rq_tready,
+  input [63:0] s_axis_rc_tdata, input [1:0] s_axis_rc_tkeep, input [74:0] s_axis_rc_tuser,
+  input s_axis_rc_tlast, s_axis_rc_tvalid, output s_axis_rc_tready
+);
+  assign {m_axis_rq_tdata, m_axis_rq_tkeep, m_axis_rq_tuser, m_axis_rq_tlast} = '0;
+  assign {m_axis_rq_tvalid, s_axis_rc_tready} = 2'b01;
+endmodule
+"""
+
+
+def test_a_request_to_a_circuit_without_cq_ends_the_run(tmp_path: Path) -> None:
+    (tmp_path / "idle.sv").write_text(IDLE, encoding="utf-8")
+    source = Source([tmp_path / "idle.sv"], "idle", port_set=XilinxUs())
+    load(build(source, tmp_path / "libidle.so", waves=False, optimise=0))
+    fabric = Fabric("us").host("h0", memory="16 MiB").device("a", "h0")
+    fabric.device("d0", "h0", bar="1 MiB", datapath="8 B", circuit="idle")
+    result = fabric.flow("h0", "d0", size="64 KiB").run()
+    (stopped,) = result.stopped_circuits
+    assert "the circuit has no CQ: leave out the BAR" in stopped

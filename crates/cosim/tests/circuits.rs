@@ -268,6 +268,9 @@ fn a_circuit_that_is_not_there_says_what_is() {
         message.starts_with("there is no circuit 'dma'; there are: broken, "),
         "{message}"
     );
+    // A name is no path: libraries outside the folder are not loaded.
+    let path = Circuit::new("../built/loopback", 64, 4000, Waves::Never).unwrap_err();
+    assert!(matches!(path, Missing::Name { .. }), "{path}");
     let wide = Circuit::new("loopback", 512, 4000, Waves::Never).unwrap_err();
     assert!(matches!(wide, Missing::Width { .. }), "{wide}");
 }
@@ -284,6 +287,17 @@ fn a_file_that_is_no_library_of_circuits_is_refused() {
         cosim::load("mine", &text),
         Err(LoadError::NotALibrary(_))
     ));
+    let whole = std::fs::read(folder().join("loopback.so")).unwrap();
+    let part = std::env::temp_dir().join(format!("part-{}.so", std::process::id()));
+    for len in [0, 63, 64, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&part, &whole[..len]).unwrap();
+        let loaded = cosim::load("mine", &part);
+        assert!(
+            matches!(loaded, Err(LoadError::NotALibrary(_))),
+            "{len} bytes: {loaded:?}"
+        );
+    }
+    std::fs::remove_file(&part).unwrap();
     assert_eq!(cosim::load("mine", &folder().join("loopback.so")), Ok(()));
     assert_eq!(
         Circuit::new("mine", 64, 4000, Waves::Never).unwrap().name(),

@@ -1,6 +1,8 @@
 //! Loads a library, and checks that it has a model for this interface.
 
 use std::ffi::{CStr, CString, OsStr, c_void};
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
@@ -16,6 +18,9 @@ pub fn symbol(path: &Path, name: &CStr) -> Result<NonNull<c_void>, OpenError> {
     if !path.is_file() {
         return Err(OpenError::NotALibrary("not a file".to_owned()));
     }
+    if is_cut_off(&path) {
+        return Err(OpenError::NotALibrary("the file is cut off".to_owned()));
+    }
     let file = CString::new(OsStr::as_bytes(path.as_os_str())).map_err(|_| OpenError::Missing)?;
     // SAFETY: the name ends with a null byte. The library is trusted, because the user of the simulator has named it.
     let handle = unsafe { libc::dlopen(file.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
@@ -26,6 +31,33 @@ pub fn symbol(path: &Path, name: &CStr) -> Result<NonNull<c_void>, OpenError> {
     let symbol = unsafe { libc::dlsym(handle, name.as_ptr()) };
     NonNull::new(symbol).ok_or(OpenError::NoSymbol)
 }
+
+/// Whether a library of 64 bits ends before its table of sections. The loader would map pages behind the end, and the process would end at the
+/// first access to them.
+fn is_cut_off(path: &Path) -> bool {
+    let mut header = [0; 64];
+    let read = File::open(path).and_then(|mut file| {
+        file.read_exact(&mut header)?;
+        file.metadata()
+    });
+    let Ok(metadata) = read else {
+        return false;
+    };
+    let number = |at: usize, len: usize| {
+        let mut bytes = [0; 8];
+        bytes[..len].copy_from_slice(&header[at..at + len]);
+        u64::from_le_bytes(bytes)
+    };
+    let sections =
+        number(SECTIONS, 8).saturating_add(number(SECTION_SIZE, 2) * number(SECTION_COUNT, 2));
+    header.starts_with(LITTLE_ENDIAN_OF_64_BITS) && metadata.len() < sections
+}
+
+/// The first bytes of a library of 64 bits, and the places of the table of sections in its header (System V ABI, ELF header).
+const LITTLE_ENDIAN_OF_64_BITS: &[u8] = b"\x7fELF\x02\x01";
+const SECTIONS: usize = 0x28;
+const SECTION_SIZE: usize = 0x3a;
+const SECTION_COUNT: usize = 0x3c;
 
 /// Loads the library at `path`, whose initialisers run, and returns its model.
 pub fn load(path: &Path) -> Result<LibraryModel, LoadError> {

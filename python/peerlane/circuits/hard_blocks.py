@@ -16,6 +16,13 @@ _READY_OF_BLOCK = 4
 """Bits of `tready` of RQ and CC at the block, which are all equal (PG213)."""
 
 
+_NO_CQ = """\
+  always_ff @(posedge clk_i)
+    assert (rst_i_q || !rx_valid_i_q || !rx_first_i_q || rx_data_i_q[4:0] == 5'b01010)
+    else $error("a request arrives, and the circuit has no CQ: leave out the BAR of the device");
+"""
+
+
 class XilinxUs:
     """The streams RQ, RC, CQ and CC, and `cfg_*` signals, of UltraScale and UltraScale+ devices.
 
@@ -73,6 +80,7 @@ class XilinxUs:
                 *(f"  logic [{bits - 1}:0] {name};\n" for name, bits in _TO_CIRCUIT.items()),
                 *(f"  assign {name} = '0;\n" for name in _IDLE),
                 "  assign {flr_done_o, active_o} = 2'b11;\n",
+                "" if ("cq", "tdata") in _streams(has) else _NO_CQ,
                 instance(f"peerlane_xilinx_us #({', '.join(values)})", "block", block_pins),
                 instance(circuit, "circuit", circuit_pins),
             ]
